@@ -1,0 +1,51 @@
+# Every target needs only python3 (3.11 or newer); the rest is installed into a cache outside the checkout.
+PYTHON ?= python3
+VENV := $(shell $(PYTHON) tests/tools/bootstrap.py path)
+PY := $(VENV)/bin/python
+export PYTHONPATH := operator/src:server/src:tests
+export PYTHONDONTWRITEBYTECODE := 1
+SOURCES := operator/src server/src tests
+.DEFAULT_GOAL := help
+.PHONY: help fmt lint types contracts verify test test-unit test-server test-cluster demo demo-down images
+
+help: ## Show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+$(VENV)/.complete:
+	@$(PYTHON) tests/tools/bootstrap.py ensure > /dev/null
+
+fmt: $(VENV)/.complete ## Format the code and sort imports
+	@$(VENV)/bin/ruff check --fix-only --quiet $(SOURCES)
+	@$(VENV)/bin/ruff format $(SOURCES)
+
+lint: $(VENV)/.complete ## Check style (ruff)
+	@$(VENV)/bin/ruff check $(SOURCES)
+	@$(VENV)/bin/ruff format --check $(SOURCES)
+
+types: $(VENV)/.complete ## Check types (mypy, strict)
+	@$(VENV)/bin/mypy $(SOURCES)
+
+contracts: $(VENV)/.complete ## Check the walls between packages (import-linter)
+	@$(VENV)/bin/lint-imports
+
+verify: lint types contracts ## All static checks
+
+test-unit: $(VENV)/.complete ## Pure cores and contracts between the parts
+	@$(PY) -m pytest tests/unit tests/contract
+
+test-server: $(VENV)/.complete ## The real server over a socket, with the tiny checkpoint
+	@$(PY) -m pytest tests/server
+
+test-cluster: $(VENV)/.complete ## The whole system on a real one-node Kubernetes (root)
+	@$(PY) -m pytest tests/cluster
+
+test: verify test-unit test-server test-cluster ## Everything; what CI runs
+
+demo: $(VENV)/.complete ## Bring the whole system up, edit, scale and roll; leaves it running
+	@$(PY) -m demo
+
+demo-down: $(VENV)/.complete ## Remove everything that the demo brought up
+	@$(PY) -m localcluster down
+
+images: $(VENV)/.complete ## Build both images (BASE_IMAGE=... or a Debian base made here)
+	@.ci/images
