@@ -1,0 +1,117 @@
+"""The writes a plan may ask for, as frozen values; `kube/execute.py` carries them out.
+
+Every action is idempotent and carries what it needs to be refused when the world moved
+on: a uid or a resourceVersion. Order within a plan is the order of execution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApplyService:
+    """Server-side apply of the Service."""
+
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CreateDeployment:
+    """Server-side apply of a revision's Deployment, only when it does not exist yet."""
+
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScaleDeployment:
+    """Set `spec.replicas`; refused when uid or resourceVersion differ."""
+
+    name: str
+    uid: str
+    resource_version: str
+    replicas: int
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeleteDeployment:
+    """Delete a revision that is out of the history; uid and resourceVersion must match."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetGate:
+    """Write the pod condition `imageedit.dev/warm`."""
+
+    pod: str
+    uid: str
+    value: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DrainPod:
+    """`POST /drain` to the pod; repeated until the pod reports that it drains."""
+
+    pod: str
+    uid: str
+    ip: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetDeletionCost:
+    """Annotate the pod, so that the ReplicaSet removes it first."""
+
+    pod: str
+    uid: str
+    cost: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeletePod:
+    """Delete one pod (a Failed one that only holds a name), uid must match."""
+
+    pod: str
+    uid: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PostEvent:
+    """A Kubernetes Event on the resource, on a transition only."""
+
+    type: str
+    reason: str
+    message: str
+
+
+Action: TypeAlias = (
+    ApplyService
+    | CreateDeployment
+    | ScaleDeployment
+    | DeleteDeployment
+    | SetGate
+    | DrainPod
+    | SetDeletionCost
+    | DeletePod
+    | PostEvent
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What to do now, what to say about it, and when to look again."""
+
+    actions: tuple[Action, ...]
+    status: Mapping[str, Any]
+    """The whole wanted status; written by the shell only when it differs from the present one."""
+    requeue_after_s: float
+    reasons: tuple[str, ...] = ()
+    """One sentence for each decision, in order, for logs and `explain`."""

@@ -1,0 +1,68 @@
+"""Events: one for each transition, none at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from imageedit_operator.core import conditions
+from imageedit_operator.core.actions import Action, DeletePod, PostEvent, SetGate
+from imageedit_operator.core.gates import CHECK_FAILED, RESTARTED, WRONG_REVISION
+
+_GATE_FAULTS = frozenset({CHECK_FAILED, WRONG_REVISION, RESTARTED})
+
+
+# | transition                                       | type    | reason            |
+# | the wanted revision changed                      | Normal  | RolloutStarted    |
+# | the wanted revision became complete              | Normal  | RolloutCompleted  |
+# | a time without a warm pod was announced          | Warning | PlannedOutage     |
+# | the desired number changed                       | Normal  | Scaled            |
+# | Progressing took a failure's reason              | Warning | the reason        |
+# | a gate closes for a fault                        | Warning | the gate's reason |
+# | a pod that is over is removed                    | Warning | PodFailed         |
+def transitions(
+    previous: Mapping[str, Any], status: Mapping[str, Any], actions: Iterable[Action], over: Mapping[str, str]
+) -> tuple[PostEvent, ...]:
+    """The events of the way from the stored status to the new one; `over` gives words for removed pods by uid."""
+    events = [*_of_revision(previous, status), *_of_scale(previous, status), *_of_progress(previous, status)]
+    for action in actions:
+        if isinstance(action, SetGate) and not action.value and action.reason in _GATE_FAULTS:
+            events.append(_warning(action.reason, f"pod {action.pod}: {action.message}"))
+        if isinstance(action, DeletePod) and action.uid in over:
+            events.append(_warning("PodFailed", over[action.uid]))
+    return tuple(events)
+
+
+def _of_revision(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
+    update = status["updateRevision"]
+    before = previous.get("updateRevision")
+    if before and before != update:
+        yield _normal("RolloutStarted", f"from revision {before} to {update}")
+    if status.get("lastGoodRevision") == update and previous.get("lastGoodRevision") != update:
+        yield _normal("RolloutCompleted", f"all pods serve revision {update}")
+
+
+def _of_scale(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
+    before, desired = previous.get("desiredReplicas"), status["desiredReplicas"]
+    if isinstance(before, int) and before != desired:
+        reasons = status.get("scaling", {}).get("reasons", [])
+        words = f": {'; '.join(reasons)}" if status.get("scaling") != previous.get("scaling") and reasons else ""
+        yield _normal("Scaled", f"{before} -> {desired}{words}")
+
+
+def _of_progress(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
+    before, after = conditions.find(previous, "Progressing"), conditions.find(status, "Progressing")
+    if before.get("reason") == after.get("reason"):
+        return
+    if after["reason"] == "PlannedReplacement":
+        yield _warning("PlannedOutage", after["message"])
+    elif after["status"] == "False" and after["reason"] != "Complete":
+        yield _warning(after["reason"], after["message"])
+
+
+def _normal(reason: str, message: str) -> PostEvent:
+    return PostEvent(type="Normal", reason=reason, message=message)
+
+
+def _warning(reason: str, message: str) -> PostEvent:
+    return PostEvent(type="Warning", reason=reason, message=message)

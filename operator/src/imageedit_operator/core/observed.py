@@ -1,0 +1,151 @@
+"""What one look at the cluster found, as frozen values.
+
+`kube/observe.py` fills these, `plan.py` decides on them. Everything that can be
+unavailable is `Known` or `Unknown`: a plan never sees a number that nobody measured.
+Times are UTC epoch seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Known(Generic[T]):
+    """A value that was measured, and how old the measurement is."""
+
+    value: T
+    age_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unknown:
+    """Why a value is not known: a CamelCase reason and a message for people."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WarmReport:
+    """A pod's answer to `GET /warmz` (docs/reference/pod-contract.md)."""
+
+    warm: bool
+    revision_hash: str
+    digest: str
+    instance: str
+    warmup_s: float
+    edit_s_by_size: Mapping[str, float]
+    check_ok: bool
+    check_message: str
+    draining: bool
+    accepting: bool
+    running: int
+    waiting: int
+    error_reason: str = ""
+    error_message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ObservedDeployment:
+    """One revision's Deployment."""
+
+    name: str
+    uid: str
+    resource_version: str
+    revision_hash: str
+    replicas: int
+    created_at: float
+    owned: bool = True
+    """False when an object of this name exists that another owner controls."""
+    foreign_owner: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ObservedPod:
+    """One server pod of the resource, terminating ones included."""
+
+    name: str
+    uid: str
+    revision_hash: str
+    node: str = ""
+    ip: str = ""
+    phase: str = "Pending"
+    created_at: float = 0.0
+    terminating: bool = False
+    unschedulable: bool = False
+    """The scheduler said PodScheduled=False, reason Unschedulable."""
+    unschedulable_since: float = 0.0
+    unschedulable_message: str = ""
+    ready: bool = False
+    """The kubelet's Ready condition: probes and gate together."""
+    container_id: str = ""
+    """Of the server container that runs now; empty while none does."""
+    started: bool = False
+    """The server container runs (its process may still be cold)."""
+    restarts: int = 0
+    waiting_reason: str = ""
+    """Reason of a container that cannot start: CrashLoopBackOff, ImagePullBackOff, ..."""
+    waiting_message: str = ""
+    last_exit_code: int | None = None
+    last_exit_message: str = ""
+    """The termination log of the last exit, `Reason: message`."""
+    failed_reason: str = ""
+    """`status.reason` of a Failed pod: Evicted, UnexpectedAdmissionError, ..."""
+    gate: bool | None = None
+    """Status of the warm gate condition; None when it was never written."""
+    gate_reason: str = ""
+    gate_message: str = ""
+    gate_since: float = 0.0
+    deletion_cost: int = 0
+    report: Known[WarmReport] | Unknown = field(
+        default_factory=lambda: Unknown(reason="NotAsked", message="the pod was not asked")
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CardLedger:
+    """Cards of the wanted resource on the nodes that could run our pods."""
+
+    allocatable: int
+    requested: int
+    """By every pod that holds or was given a card, foreign and terminating ones included."""
+
+    @property
+    def free(self) -> int:
+        """Cards that a new pod could get now; never below zero."""
+        return max(0, self.allocatable - self.requested)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueueSample:
+    """Requests of one resource as Prometheus saw them last."""
+
+    waiting: float
+    running: float
+    pods: int
+    """Number of pods that had a series."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Observed:
+    """Everything a plan may look at, besides the resource itself and the time."""
+
+    deployments: tuple[ObservedDeployment, ...] = ()
+    pods: tuple[ObservedPod, ...] = ()
+    service_exists: bool = False
+    service_matches: bool = False
+    """The Service is ours and equals what the plan would write."""
+    service_foreign_owner: str = ""
+    cards: Known[CardLedger] | Unknown = field(
+        default_factory=lambda: Unknown(reason="NotAsked", message="nodes were not read")
+    )
+    queue: Known[QueueSample] | Unknown = field(
+        default_factory=lambda: Unknown(reason="NotAsked", message="Prometheus was not asked")
+    )
+    status: Mapping[str, Any] = field(default_factory=dict)
+    """The resource's status as it stands, the plan's memory across restarts."""

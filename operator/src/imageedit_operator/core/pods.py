@@ -1,0 +1,136 @@
+"""What one pod is, read from one look: active, draining, serving, in trouble."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from imageedit_operator.core.observed import Known, ObservedPod
+
+DRAINING = "Draining"
+"""Gate reason of a pod that drains. It is the drain's only memory, and it is sticky."""
+
+IMAGE_PULL = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
+)
+CANNOT_START = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "ContainerCannotRun"}
+)
+EXIT_REASONS = frozenset(
+    {"SettingsInvalid", "ModelMissing", "ModelInvalid", "DeviceUnavailable", "WarmupFailed", "WorkerLost"}
+)
+
+ADVICE = {
+    "ImagePull": "check spec.server.image and the node's access to its registry",
+    "ContainerCannotStart": "read the message above; a volume or a setting of the pod is wrong",
+    "CrashLoop": "read the pod's log with kubectl logs --previous",
+    "SettingsInvalid": "correct the named setting in spec.server",
+    "ModelMissing": "check spec.model.source: the checkpoint must lie there",
+    "ModelInvalid": "copy the checkpoint again; files are missing, cut short or of another kind",
+    "DeviceUnavailable": "check the card and its driver on the pod's node",
+    "WarmupFailed": "read the pod's log; try fewer or smaller spec.server.sizes",
+    "WorkerLost": "read the pod's log; the card or its memory may be at fault",
+    "CheckFailed": "the model answers, but not with a picture; check the checkpoint and the device",
+    "WrongRevision": "the pod runs another revision than its label says; delete the pod",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trouble:
+    """Why something will not become ready by waiting: a reason and the pod's own words."""
+
+    reason: str
+    message: str
+
+
+def is_active(pod: ObservedPod) -> bool:
+    """Counted by its ReplicaSet: neither leaving nor over."""
+    return not pod.terminating and not is_over(pod)
+
+
+def is_over(pod: ObservedPod) -> bool:
+    """Will never run again; its ReplicaSet has replaced it already."""
+    return pod.phase in ("Failed", "Succeeded")
+
+
+def has_container(pod: ObservedPod) -> bool:
+    """Whether the server container runs now."""
+    return pod.started and bool(pod.container_id)
+
+
+def is_draining(pod: ObservedPod) -> bool:
+    """Chosen to leave; it never serves again."""
+    return pod.gate is False and pod.gate_reason == DRAINING
+
+
+def is_serving(pod: ObservedPod) -> bool:
+    """Gets requests from the Service."""
+    return is_active(pod) and pod.gate is True and pod.ready
+
+
+def is_live(pod: ObservedPod) -> bool:
+    """Active and not chosen to leave: capacity, now or soon."""
+    return is_active(pod) and not is_draining(pod)
+
+
+def holds_card(pod: ObservedPod) -> bool:
+    """A scheduled pod holds its card until it is gone, terminating or not."""
+    return bool(pod.node) and not is_over(pod)
+
+
+def gate_message(container_id: str, words: str) -> str:
+    """The one form of a gate's message; `gate_container` reads it back."""
+    return f"container {container_id}: {words}"
+
+
+def gate_container(message: str) -> str:
+    """The container id that a gate's message was written for, or an empty text."""
+    head, found, _ = message.partition(": ")
+    return head.removeprefix("container ") if found and head.startswith("container ") else ""
+
+
+# | what is seen                                   | reason                                  |
+# | pod over, terminating or draining              | none                                    |
+# | waiting: image cannot be pulled                | ImagePull                               |
+# | waiting: container cannot be created           | ContainerCannotStart                    |
+# | waiting: CrashLoopBackOff                      | the exit message's reason, or CrashLoop |
+# | report of another revision                     | WrongRevision                           |
+# | report: warm, check failed                     | CheckFailed                             |
+# | report: not warm, error                        | the error's reason                      |
+# | report: warm                                   | none                                    |
+# | gate open, not asked now                       | none                                    |
+# | exited with an error before, not warm since    | the exit message's reason, or CrashLoop |
+def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a row
+    """What keeps this pod from serving that waiting alone does not cure."""
+    if not is_live(pod):
+        return None
+    if pod.waiting_reason in IMAGE_PULL:
+        return _named(pod, "ImagePull", pod.waiting_message or pod.waiting_reason)
+    if pod.waiting_reason in CANNOT_START:
+        return _named(pod, "ContainerCannotStart", pod.waiting_message or pod.waiting_reason)
+    if pod.waiting_reason == "CrashLoopBackOff":
+        return _exited(pod)
+    if isinstance(pod.report, Known) and has_container(pod):
+        report = pod.report.value
+        if report.revision_hash != pod.revision_hash:
+            return _named(pod, "WrongRevision", f"it reports revision {report.revision_hash or 'none'}")
+        if report.warm:
+            return None if report.check_ok else _named(pod, "CheckFailed", report.check_message)
+        if report.error_reason:
+            known = report.error_reason in EXIT_REASONS
+            return _named(pod, report.error_reason if known else "WarmupFailed", report.error_message)
+    if pod.gate is True and has_container(pod):
+        return None
+    return _exited(pod) if pod.last_exit_code else None
+
+
+def _exited(pod: ObservedPod) -> Trouble:
+    reason, _, words = pod.last_exit_message.strip().partition(": ")
+    if reason in EXIT_REASONS:
+        return _named(pod, reason, words)
+    words = pod.last_exit_message.strip() or f"its process exits with code {pod.last_exit_code}"
+    return _named(pod, "CrashLoop", words)
+
+
+def _named(pod: ObservedPod, reason: str, words: str) -> Trouble:
+    advice = ADVICE.get(reason, ADVICE["CrashLoop"])
+    return Trouble(reason=reason, message=f"pod {pod.name}: {words.strip().rstrip('.')}; {advice}")

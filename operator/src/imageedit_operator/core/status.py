@@ -1,0 +1,132 @@
+"""The whole wanted status of a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from imageedit_operator.core import conditions
+from imageedit_operator.core.conditions import Answer, Situation
+from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.pods import is_active, is_draining, is_serving
+from imageedit_operator.core.scaling import Decision
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Facts:
+    """What the status reports besides the situation."""
+
+    generation: int
+    selector: str
+    pods: tuple[ObservedPod, ...]
+    """Of every revision that is ours."""
+    cards: Known[CardLedger] | Unknown
+    warmups_s: tuple[float, ...]
+    """Of pods whose gate opens in this plan."""
+
+
+def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, now: float) -> dict[str, Any]:
+    """The status; equal to `previous` byte for byte while nothing is decided and no pod changes."""
+    active = [pod for pod in facts.pods if is_active(pod)]
+    ready = sum(is_serving(pod) and not is_draining(pod) for pod in active)
+    status: dict[str, Any] = {
+        "observedGeneration": facts.generation,
+        "phase": _phase(situation, active),
+        "replicas": len(active),
+        "readyReplicas": ready,
+        "updatedReplicas": sum(pod.revision_hash == situation.hash for pod in active),
+        "startingReplicas": sum(not is_serving(pod) and not is_draining(pod) for pod in active),
+        "desiredReplicas": situation.wanted,
+        "ready": f"{ready}/{situation.wanted}",
+        "selector": facts.selector,
+        "updateRevision": situation.hash,
+        **_revisions(situation, active, previous),
+        **_scaling(situation.wanted, situation.decision, previous, now=now),
+        **_warmup(facts.warmups_s, previous),
+        "conditions": list(conditions.build(situation, previous, generation=facts.generation, now=now)),
+    }
+    return {**status, "cards": _cards(facts.cards, situation.resource_name, status, previous)}
+
+
+def invalid(message: str, previous: Mapping[str, Any], *, generation: int, now: float) -> dict[str, Any]:
+    """The status of a resource that cannot be read; what serves is left alone, so its figures stay."""
+    kept = [item for item in previous.get("conditions", ()) if item.get("type") not in ("Ready", "Progressing")]
+    answer = Answer(status=False, reason="InvalidSpec", message=message)
+    new = [conditions.written(kind, answer, previous, generation=generation, now=now) for kind in _INVALID_SAYS]
+    order = {kind: place for place, kind in enumerate(conditions.TYPES)}
+    listed = sorted([*kept, *new], key=lambda item: order.get(str(item["type"]), len(order)))
+    return {**previous, "observedGeneration": generation, "phase": "Degraded", "conditions": listed}
+
+
+_INVALID_SAYS = ("Ready", "Progressing")
+
+
+# | first that fits                            | phase      |
+# | a pod is in trouble, or a name is taken    | Degraded   |
+# | none wanted, none there                    | Stopped    |
+# | pods of another revision, or replacing one | RollingOut |
+# | at least one pod serves                    | Serving    |
+# | no pod has a node                          | Pending    |
+# | else                                       | Starting   |
+def _phase(situation: Situation, active: Iterable[ObservedPod]) -> str:
+    pods = tuple(active)
+    if situation.trouble is not None:
+        return "Degraded"
+    if situation.wanted == 0 and not pods:
+        return "Stopped"
+    if situation.rolling:
+        return "RollingOut"
+    if situation.serving:
+        return "Serving"
+    return "Starting" if any(pod.node for pod in pods) else "Pending"
+
+
+def _revisions(situation: Situation, active: Iterable[ObservedPod], previous: Mapping[str, Any]) -> dict[str, str]:
+    serving: dict[str, int] = {}
+    for pod in active:
+        if is_serving(pod):
+            serving[pod.revision_hash] = serving.get(pod.revision_hash, 0) + 1
+    before = str(previous.get("currentRevision", ""))
+    if situation.complete and situation.wanted:
+        current = situation.hash
+    elif before in serving or not serving:
+        current = before
+    else:
+        current = max(serving, key=lambda hash_: (serving[hash_], hash_ == situation.hash, hash_))
+    good = situation.hash if situation.complete and situation.wanted else str(previous.get("lastGoodRevision", ""))
+    return {name: hash_ for name, hash_ in (("currentRevision", current), ("lastGoodRevision", good)) if hash_}
+
+
+def _scaling(
+    wanted: int, decision: Decision | None, previous: Mapping[str, Any], *, now: float
+) -> dict[str, dict[str, Any]]:
+    before = previous.get("desiredReplicas")
+    if decision is not None and isinstance(before, int) and before != wanted:
+        made = {
+            "lastScaleTime": conditions.timestamp(now),
+            "decision": f"{before} -> {wanted}",
+            "reasons": list(decision.reasons),
+        }
+        return {"scaling": made}
+    return {"scaling": dict(previous["scaling"])} if "scaling" in previous else {}
+
+
+def _warmup(warmups_s: tuple[float, ...], previous: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    if warmups_s:
+        return {"warmup": {"lastSeconds": round(max(warmups_s), 1)}}
+    return {"warmup": dict(previous["warmup"])} if "warmup" in previous else {}
+
+
+def _cards(
+    cards: Known[CardLedger] | Unknown, resource_name: str, status: Mapping[str, Any], previous: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    # Cards of a shared cluster come and go all day: the figures are those of the last change of anything else.
+    before = previous.get("cards")
+    if isinstance(before, Mapping) and {**status, "cards": before} == previous:
+        return before
+    if not resource_name:
+        return {"known": False, "message": "pods ask for no card"}
+    if isinstance(cards, Unknown):
+        return {"known": False, "message": cards.message}
+    return {"known": True, "allocatable": cards.value.allocatable, "free": cards.value.free}

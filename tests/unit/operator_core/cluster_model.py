@@ -1,0 +1,381 @@
+"""A small model of a cluster that carries plans out: ReplicaSets, scheduler, kubelet, load.
+
+It is written against Kubernetes' own rules and shares no code with the plan, so that a
+wrong assumption of the plan shows as a broken invariant here.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from imageedit_operator.core import resource as resources
+from imageedit_operator.core.actions import (
+    Action,
+    ApplyService,
+    CreateDeployment,
+    DeleteDeployment,
+    DeletePod,
+    DrainPod,
+    Plan,
+    PostEvent,
+    ScaleDeployment,
+    SetDeletionCost,
+    SetGate,
+)
+from imageedit_operator.core.observed import (
+    CardLedger,
+    Known,
+    Observed,
+    ObservedDeployment,
+    ObservedPod,
+    QueueSample,
+    Unknown,
+    WarmReport,
+)
+from imageedit_operator.core.plan import PlanMemory, plan
+from imageedit_operator.core.revision import revision_hash
+
+TICK_S = 2.0
+
+
+@dataclass(kw_only=True)
+class Deployment:
+    name: str
+    uid: str
+    hash: str
+    created_at: float
+    replicas: int = 0
+    version: int = 1
+
+
+@dataclass(kw_only=True)
+class Pod:
+    name: str
+    uid: str
+    hash: str
+    created_at: float
+    node: str = ""
+    container: int = 0
+    started: bool = False
+    warm_in: int = 3
+    gone_in: int = 2
+    terminating: bool = False
+    failed: bool = False
+    ready: bool = False
+    gate: bool | None = None
+    gate_reason: str = ""
+    gate_message: str = ""
+    gate_since: float = 0.0
+    cost: int = 0
+    unschedulable_since: float | None = None
+    draining: bool = False
+    accepting: bool = True
+    running: int = 0
+    job_left: int = 0
+    restarts: int = 0
+
+    @property
+    def active(self) -> bool:
+        return not self.terminating and not self.failed
+
+    @property
+    def warm(self) -> bool:
+        return self.started and self.warm_in <= 0
+
+    @property
+    def container_id(self) -> str:
+        return f"c-{self.uid}-{self.container}" if self.started else ""
+
+
+@dataclass(kw_only=True)
+class Cluster:
+    """One resource, its children and the cards of one node."""
+
+    manifest: dict[str, Any]
+    cards: int
+    cards_known: bool = True
+    load: bool = False
+    job_ticks: int = 2
+    behaviour: dict[str, str] = field(default_factory=dict)
+    """By model revision: good (default), crash, image or check."""
+    queue: Known[QueueSample] | Unknown = field(default_factory=lambda: Unknown(reason="NoSeries", message="none"))
+    seed: int = 0
+    lazy_controllers: bool = False
+    """Controllers and kubelet act in some ticks only."""
+    now: float = 1_000_000.0
+    status: dict[str, Any] = field(default_factory=dict)
+    deployments: dict[str, Deployment] = field(default_factory=dict)
+    pods: list[Pod] = field(default_factory=list)
+    service: bool = False
+    memory: PlanMemory = field(default_factory=PlanMemory)
+    events: list[PostEvent] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    dark_ticks: int = 0
+    most_pods: int = 0
+    last: Plan | None = None
+    _names: int = 0
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+
+    # -- what tests do ---------------------------------------------------------------------
+
+    def change(self, **spec: Any) -> None:
+        self.manifest["spec"].update(spec)
+        self.manifest["metadata"]["generation"] += 1
+
+    def roll_to(self, revision: str) -> None:
+        self.change(model={**self.manifest["spec"]["model"], "revision": revision})
+
+    def run(self, ticks: int) -> None:
+        for _ in range(ticks):
+            self.tick()
+
+    def settle(self, limit: int = 400) -> int:
+        """Tick until the plan does nothing twice in a row; the number of ticks."""
+        quiet = 0
+        for count in range(limit):
+            before = self.status
+            self.tick()
+            assert self.last is not None
+            same = not self.last.actions and self.status == before and not any(pod.terminating for pod in self.pods)
+            waiting = any(pod.active and pod.started and not pod.ready and not self._broken(pod) for pod in self.pods)
+            quiet = quiet + 1 if same and not waiting else 0
+            # Grace times pass quietly, so a state that is not ready must stay for longer.
+            if quiet >= (3 if self.condition("Ready")["status"] == "True" else 40):
+                return count + 1
+        raise AssertionError(f"no rest after {limit} ticks: {self.status}\n{self.pods}")
+
+    def restart_operator(self) -> None:
+        self.memory = PlanMemory()
+
+    def restart_container(self, pod: Pod) -> None:
+        pod.container += 1
+        pod.restarts += 1
+        pod.warm_in, pod.ready, pod.running, pod.draining, pod.accepting = 3, False, 0, False, True
+
+    @property
+    def hash(self) -> str:
+        return revision_hash(resources.parse(self.manifest))
+
+    @property
+    def active(self) -> list[Pod]:
+        return [pod for pod in self.pods if pod.active]
+
+    @property
+    def serving(self) -> list[Pod]:
+        return [pod for pod in self.active if pod.ready]
+
+    def condition(self, kind: str) -> dict[str, Any]:
+        found: dict[str, Any] = next(item for item in self.status["conditions"] if item["type"] == kind)
+        return found
+
+    # -- one tick --------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        made, self.memory = plan(resources.parse(self.manifest), self.observe(), self.memory, self.now)
+        for action in made.actions:
+            self._execute(action)
+        self.status = dict(made.status)
+        self.last = made
+        if self._acts():
+            self._replica_sets()
+        self._schedule()
+        for pod in list(self.pods):
+            if self._acts():
+                self._kubelet(pod)
+            self._work(pod)
+        self.most_pods = max(self.most_pods, len(self.active))
+        self.dark_ticks = 0 if self.serving else self.dark_ticks + 1
+        self.now += TICK_S
+
+    def observe(self) -> Observed:
+        return Observed(
+            deployments=tuple(
+                ObservedDeployment(
+                    name=item.name,
+                    uid=item.uid,
+                    resource_version=str(item.version),
+                    revision_hash=item.hash,
+                    replicas=item.replicas,
+                    created_at=item.created_at,
+                )
+                for item in self.deployments.values()
+            ),
+            pods=tuple(self._observe_pod(pod) for pod in self.pods),
+            service_exists=self.service,
+            service_matches=self.service,
+            cards=self._ledger(),
+            queue=self.queue,
+            status=self.status,
+        )
+
+    def _ledger(self) -> Known[CardLedger] | Unknown:
+        if not self.cards_known:
+            return Unknown(reason="Forbidden", message="nodes may not be read")
+        return Known(value=CardLedger(allocatable=self.cards, requested=self._taken()))
+
+    def _taken(self) -> int:
+        return sum(bool(pod.node) and not pod.failed for pod in self.pods)
+
+    def _observe_pod(self, pod: Pod) -> ObservedPod:
+        broken = self._broken(pod)
+        phase = "Failed" if pod.failed else "Running" if pod.started or broken == "crash" else "Pending"
+        return ObservedPod(
+            name=pod.name,
+            uid=pod.uid,
+            revision_hash=pod.hash,
+            node=pod.node,
+            ip="10.0.0.1" if pod.node else "",
+            phase=phase,
+            created_at=pod.created_at,
+            terminating=pod.terminating,
+            unschedulable=pod.unschedulable_since is not None,
+            unschedulable_since=pod.unschedulable_since or 0.0,
+            unschedulable_message="1 Insufficient huawei.com/Ascend910" if pod.unschedulable_since else "",
+            ready=pod.ready,
+            container_id=pod.container_id,
+            started=pod.started,
+            restarts=pod.restarts,
+            waiting_reason={"crash": "CrashLoopBackOff", "image": "ImagePullBackOff"}.get(broken, ""),
+            last_exit_code=65 if broken == "crash" else None,
+            last_exit_message="ModelMissing: no checkpoint" if broken == "crash" else "",
+            failed_reason="UnexpectedAdmissionError" if pod.failed else "",
+            gate=pod.gate,
+            gate_reason=pod.gate_reason,
+            gate_message=pod.gate_message,
+            gate_since=pod.gate_since,
+            deletion_cost=pod.cost,
+            report=self._report(pod),
+        )
+
+    def _broken(self, pod: Pod) -> str:
+        return self.behaviour.get(pod.hash, "") if pod.node else ""
+
+    def _report(self, pod: Pod) -> Known[WarmReport] | Unknown:
+        if not pod.started or self._random.random() < 0.1:
+            return Unknown(reason="Unreachable", message="no answer")
+        return Known(
+            value=WarmReport(
+                warm=pod.warm,
+                revision_hash=pod.hash,
+                digest="sha256:ab",
+                instance=pod.container_id,
+                warmup_s=6.0,
+                edit_s_by_size={},
+                check_ok=pod.warm and self._broken(pod) != "check",
+                check_message="the picture is flat",
+                draining=pod.draining,
+                accepting=pod.accepting and pod.warm,
+                running=pod.running,
+                waiting=0,
+            )
+        )
+
+    def _acts(self) -> bool:
+        return not self.lazy_controllers or self._random.random() < 0.6
+
+    def _execute(self, action: Action) -> None:
+        match action:
+            case ApplyService():
+                self.service = True
+            case CreateDeployment():
+                meta = action.manifest["metadata"]
+                if meta["name"] not in self.deployments:
+                    self._names += 1
+                    self.deployments[meta["name"]] = Deployment(
+                        name=meta["name"],
+                        uid=f"d-{self._names}",
+                        hash=meta["labels"]["imageedit.dev/revision"],
+                        created_at=self.now,
+                    )
+                    revision = self.manifest["spec"]["model"]["revision"]
+                    if revision in self.behaviour:
+                        self.behaviour[meta["labels"]["imageedit.dev/revision"]] = self.behaviour[revision]
+            case ScaleDeployment():
+                item = self.deployments.get(action.name)
+                if item is not None and (item.uid, str(item.version)) == (action.uid, action.resource_version):
+                    item.replicas, item.version = action.replicas, item.version + 1
+            case DeleteDeployment():
+                item = self.deployments[action.name]
+                assert item.replicas == 0
+                assert not [pod for pod in self.pods if pod.hash == item.hash]
+                del self.deployments[action.name]
+            case PostEvent():
+                self.events.append(action)
+            case _:
+                for pod in [pod for pod in self.pods if pod.uid == action.uid]:
+                    self._execute_on(pod, action)
+
+    def _execute_on(self, pod: Pod, action: SetGate | DrainPod | SetDeletionCost | DeletePod) -> None:
+        match action:
+            case SetGate():
+                if pod.gate_reason == "Draining" and action.value:
+                    self.violations.append(f"gate of draining {pod.name} opened")
+                if pod.gate is not action.value:
+                    pod.gate_since = self.now
+                pod.gate, pod.gate_reason, pod.gate_message = action.value, action.reason, action.message
+            case DrainPod():
+                pod.draining = pod.draining or pod.started
+            case SetDeletionCost():
+                pod.cost = action.cost
+            case DeletePod():
+                self._terminate(pod, "named")
+
+    def _terminate(self, pod: Pod, how: str) -> None:
+        if pod.failed:
+            self.pods.remove(pod)
+            return
+        if pod.running:
+            self.violations.append(f"busy {pod.name} removed ({how})")
+        pod.terminating, pod.ready = True, False
+
+    def _replica_sets(self) -> None:
+        for item in self.deployments.values():
+            pods = [pod for pod in self.active if pod.hash == item.hash]
+            for _ in range(item.replicas - len(pods)):
+                self._names += 1
+                name = f"{item.name}-{self._names}"
+                self.pods.append(Pod(name=name, uid=f"u{self._names}", hash=item.hash, created_at=self.now, job_left=0))
+            self._random.shuffle(pods)  # ties fall as they like
+            phases = {"Pending": 0, "Unknown": 1, "Running": 2}
+            pods.sort(key=lambda pod: (bool(pod.node), phases[self._observe_pod(pod).phase], pod.ready, pod.cost))
+            for pod in pods[: max(0, len(pods) - item.replicas)]:
+                self._terminate(pod, "scaled away")
+
+    def _schedule(self) -> None:
+        needs_card = bool(resources.parse(self.manifest).accelerator.resource_name)
+        for pod in self.active:
+            if pod.node:
+                continue
+            if not needs_card or self._taken() < self.cards:
+                pod.node, pod.unschedulable_since = "node-1", None
+            elif pod.unschedulable_since is None:
+                pod.unschedulable_since = self.now
+
+    def _kubelet(self, pod: Pod) -> None:
+        if pod.terminating:
+            pod.gone_in -= 1
+            if (pod.gone_in <= 0 and not pod.running) or not pod.node:
+                self.pods.remove(pod)
+            return
+        if not pod.node or pod.failed or self._broken(pod) in ("crash", "image"):
+            return
+        if not pod.started:
+            pod.started, pod.container = True, pod.container + 1
+            return
+        pod.warm_in -= 1
+        pod.ready = pod.gate is True and pod.warm and not pod.draining
+        if pod.ready and pod.container_id not in pod.gate_message:
+            self.violations.append(f"{pod.name} is ready by the gate of another container")
+
+    def _work(self, pod: Pod) -> None:
+        if pod.running:
+            pod.job_left -= 1
+            pod.running = int(pod.job_left > 0)
+        if self.load and pod.ready and pod.accepting and not pod.running:
+            pod.running, pod.job_left = 1, self.job_ticks
+        if pod.draining:
+            pod.accepting = False

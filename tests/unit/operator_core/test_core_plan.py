@@ -1,0 +1,294 @@
+"""The composed plan: actions, status, events and the next look."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+from imageedit_operator.core import status as statuses
+from imageedit_operator.core.actions import (
+    ApplyService,
+    CreateDeployment,
+    DeleteDeployment,
+    DeletePod,
+    Plan,
+    PostEvent,
+    ScaleDeployment,
+    SetGate,
+)
+from imageedit_operator.core.observed import CardLedger, Known, Observed, ObservedPod, QueueSample, Unknown
+from imageedit_operator.core.plan import PlanMemory, plan
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.revision import revision_hash
+from unit.operator_core.builders import (
+    SILENT,
+    autoscaling,
+    deployment,
+    draining_pod,
+    known,
+    pending_pod,
+    resource,
+    serving_pod,
+    starting_pod,
+)
+
+NOW = 1_000_000.0
+HASH = revision_hash(resource())
+CARDS = Known(value=CardLedger(allocatable=4, requested=2))
+
+
+def observed(**changes: Any) -> Observed:
+    """Two pods of the wanted revision serve."""
+    pods = (serving("a"), serving("b"))
+    rest = Observed(
+        deployments=(deployment(2, HASH),), pods=pods, service_exists=True, service_matches=True, cards=CARDS
+    )
+    return replace(rest, **changes)
+
+
+def serving(name: str, **changes: Any) -> ObservedPod:
+    return serving_pod(name, revision_hash=HASH, **changes)
+
+
+def planned(seen: Observed, found: ImageEditDeployment | None = None, *, now: float = NOW) -> Plan:
+    made, _ = plan(found or resource(replicas=2), seen, PlanMemory(), now)
+    return made
+
+
+def rest_status(**changes: Any) -> dict[str, Any]:
+    """The status that a first plan over the serving resource writes."""
+    return {**copy.deepcopy(dict(planned(observed()).status)), **changes}
+
+
+def events(made: Plan) -> list[str]:
+    return [action.reason for action in made.actions if isinstance(action, PostEvent)]
+
+
+def test_a_new_resource_gets_its_service_and_an_empty_deployment() -> None:
+    made = planned(Observed())
+    assert [type(action) for action in made.actions] == [ApplyService, CreateDeployment]
+    assert made.requeue_after_s == 2
+    assert made.status["phase"] == "Pending"
+    assert made.status["selector"].startswith("imageedit.dev/deployment=edit")
+
+
+def test_a_resource_on_its_way_out_is_left_to_its_owner_references() -> None:
+    made = planned(Observed(status={"phase": "Serving"}), replace(resource(), deleting=True))
+    assert made.actions == ()
+    assert made.status == {"phase": "Serving"}
+
+
+def test_at_rest_the_status_is_byte_for_byte_the_same() -> None:
+    made = planned(observed(status=rest_status()), now=NOW + 5000)
+    assert made.actions == ()
+    assert repr(made.status) == repr(rest_status())
+    assert made.requeue_after_s == 120
+
+
+def test_card_numbers_that_move_write_no_status() -> None:
+    moved = Known(value=CardLedger(allocatable=9, requested=0))
+    assert planned(observed(status=rest_status(), cards=moved)).status == rest_status()
+    unknown = Unknown(reason="Forbidden", message="nodes may not be read")
+    assert planned(observed(status=rest_status(), cards=unknown)).status == rest_status()
+
+
+def test_card_numbers_come_with_the_next_change() -> None:
+    moved = Known(value=CardLedger(allocatable=9, requested=2))
+    made = planned(observed(status=rest_status(), cards=moved, pods=(serving("a"),)))
+    assert made.status["cards"] == {"known": True, "allocatable": 9, "free": 7}
+
+
+def test_the_status_counts_pods_by_what_they_do() -> None:
+    old = serving_pod("o", revision_hash="old")
+    seen = observed(
+        deployments=(deployment(2, HASH), deployment(1, "old")),
+        pods=(serving("a"), starting_pod("b", revision_hash=HASH), old),
+    )
+    status = planned(seen).status
+    assert status["replicas"] == 3
+    assert status["readyReplicas"] == 2
+    assert status["updatedReplicas"] == 2
+    assert status["startingReplicas"] == 1
+    assert status["ready"] == "2/2"
+    assert status["phase"] == "RollingOut"
+
+
+def test_the_serving_revision_is_the_old_one_until_the_new_is_complete() -> None:
+    before = rest_status(currentRevision="old", lastGoodRevision="old")
+    seen = observed(
+        deployments=(deployment(2, HASH), deployment(1, "old")),
+        pods=(serving("a"), serving("b"), serving_pod("o", revision_hash="old")),
+        status=before,
+    )
+    status = planned(seen, resource(replicas=3)).status
+    assert (status["currentRevision"], status["updateRevision"], status["lastGoodRevision"]) == ("old", HASH, "old")
+    done = planned(observed(status=before)).status
+    assert (done["currentRevision"], done["lastGoodRevision"]) == (HASH, HASH)
+
+
+def test_an_opened_gate_records_the_warm_up() -> None:
+    warm = starting_pod("b", revision_hash=HASH, report=known(revision_hash=HASH, warmup_s=31.26))
+    made = planned(observed(pods=(serving("a"), warm)))
+    assert [action.pod for action in made.actions if isinstance(action, SetGate)] == ["b"]
+    assert made.status["warmup"] == {"lastSeconds": 31.3}
+
+
+def test_a_pod_that_is_scaled_away_gets_no_gate_although_it_became_warm() -> None:
+    late = starting_pod("b", revision_hash=HASH, report=known(revision_hash=HASH), deletion_cost=-1000)
+    made = planned(observed(deployments=(deployment(1, HASH),), pods=(late,)), resource(replicas=0))
+    assert [action.replicas for action in made.actions if isinstance(action, ScaleDeployment)] == [0]
+    assert not [action for action in made.actions if isinstance(action, SetGate)]
+
+
+def test_a_victim_whose_container_restarted_is_still_marked_as_draining() -> None:
+    restarted = serving("b", ready=False, container_id="c-2")
+    made = planned(observed(pods=(serving("a"), restarted)), resource(replicas=1))
+    assert [(action.pod, action.reason) for action in made.actions if isinstance(action, SetGate)] == [
+        ("b", "Draining")
+    ]
+
+
+def test_pods_that_leave_are_words_of_the_status() -> None:
+    made = planned(observed(status=rest_status()), resource(replicas=1))
+    progressing = next(item for item in made.status["conditions"] if item["type"] == "Progressing")
+    assert (progressing["status"], progressing["reason"]) == ("True", "ScalingDown")
+
+
+def test_a_number_that_the_deployment_does_not_have_yet_is_not_ready() -> None:
+    made = planned(observed(deployments=(deployment(3, HASH),)))
+    ready = next(item for item in made.status["conditions"] if item["type"] == "Ready")
+    assert ready["status"] == "False"
+
+
+def test_pods_and_deployments_that_are_not_ours_are_left_alone() -> None:
+    stranger = starting_pod("x", revision_hash="unknown", report=known(revision_hash="unknown"))
+    failed = starting_pod("y", revision_hash="unknown", phase="Failed")
+    seen = observed(pods=(*observed().pods, stranger, failed), status=rest_status())
+    assert planned(seen).actions == ()
+
+
+def test_a_foreign_deployment_of_our_name_stops_and_is_named() -> None:
+    foreign = deployment(1, HASH, owned=False, foreign_owner="Deployment/other")
+    made = planned(observed(deployments=(foreign,), pods=()))
+    assert events(made) == ["NameConflict"]
+    assert [action for action in made.actions if not isinstance(action, PostEvent)] == []
+    assert made.status["phase"] == "Degraded"
+
+
+def test_a_foreign_service_is_not_overwritten() -> None:
+    made = planned(observed(service_foreign_owner="nobody", service_matches=False, status=rest_status()))
+    assert not [action for action in made.actions if isinstance(action, ApplyService)]
+    ready = next(item for item in made.status["conditions"] if item["type"] == "Ready")
+    assert ready["reason"] == "NameConflict"
+
+
+def test_a_service_that_drifted_is_applied_again() -> None:
+    made = planned(observed(service_matches=False, status=rest_status()))
+    assert [type(action) for action in made.actions] == [ApplyService]
+
+
+def test_a_failed_pod_is_deleted_with_an_event() -> None:
+    failed = serving("c", phase="Failed", failed_reason="UnexpectedAdmissionError", ready=False)
+    made = planned(observed(pods=(*observed().pods, failed), status=rest_status()))
+    assert [action.why for action in made.actions if isinstance(action, DeletePod)] == ["UnexpectedAdmissionError"]
+    assert events(made) == ["PodFailed"]
+
+
+def test_old_deployments_beyond_the_history_go_oldest_first() -> None:
+    past = tuple(deployment(0, f"old-{age}", created_at=float(age)) for age in range(5))
+    made = planned(observed(deployments=(deployment(2, HASH), *past), status=rest_status()))
+    gone = [action.name for action in made.actions if isinstance(action, DeleteDeployment)]
+    assert gone == ["edit-old-1", "edit-old-0"]
+
+
+def test_an_old_deployment_with_a_pod_is_kept() -> None:
+    past = tuple(deployment(0, f"old-{age}", created_at=float(age)) for age in range(4))
+    going = serving_pod("o", revision_hash="old-0", terminating=True, ready=False)
+    seen = observed(deployments=(deployment(2, HASH), *past), pods=(*observed().pods, going), status=rest_status())
+    assert not [action for action in planned(seen).actions if isinstance(action, DeleteDeployment)]
+
+
+def test_a_new_revision_is_announced_once() -> None:
+    before = rest_status(updateRevision="old", lastGoodRevision="old")
+    starting = observed(pods=(starting_pod("a", revision_hash=HASH),), status=before)
+    first = planned(starting)
+    assert "RolloutStarted" in events(first)
+    assert events(planned(replace(starting, status=first.status))) == []
+    assert "RolloutCompleted" in events(planned(observed(status=first.status)))
+
+
+def test_trouble_is_announced_once() -> None:
+    crashing = serving("b", ready=False, gate=False, started=False, container_id="", report=SILENT, last_exit_code=66)
+    seen = observed(pods=(serving("a"), crashing), status=rest_status())
+    first = planned(seen)
+    assert events(first) == ["CrashLoop"]
+    assert events(planned(replace(seen, status=first.status))) == []
+
+
+def test_a_new_number_of_replicas_is_announced() -> None:
+    made = planned(observed(status=rest_status()), resource(replicas=3))
+    assert "Scaled" in events(made)
+    assert [action.replicas for action in made.actions if isinstance(action, ScaleDeployment)] == [3]
+    assert "scaling" not in made.status
+
+
+def test_a_decision_of_the_queue_is_recorded_with_its_reasons() -> None:
+    queue = Known(value=QueueSample(waiting=7.0, running=1.0, pods=2))
+    found = resource(autoscaling=autoscaling())
+    made = planned(observed(status=rest_status(), queue=queue), found)
+    assert made.status["scaling"] == {
+        "lastScaleTime": "1970-01-12T13:46:40Z",
+        "decision": "2 -> 4",
+        "reasons": ["8 requests at 2 a pod ask for 4"],
+    }
+    assert made.status["desiredReplicas"] == 4
+    assert made.reasons[0] == "scaling: 8 requests at 2 a pod ask for 4"
+
+
+def test_the_queue_is_followed_every_five_seconds() -> None:
+    found = resource(autoscaling=autoscaling())
+    queue = Known(value=QueueSample(waiting=4.0, running=0.0, pods=2))
+    first = planned(observed(queue=queue, status=rest_status()), found)
+    again = planned(observed(queue=queue, status=first.status), found)
+    assert again.actions == ()
+    assert again.requeue_after_s == 5
+
+
+def test_cards_of_our_own_pods_count_for_the_limit() -> None:
+    queue = Known(value=QueueSample(waiting=100.0, running=0.0, pods=2))
+    cards = Known(value=CardLedger(allocatable=3, requested=2))
+    made = planned(observed(queue=queue, cards=cards, status=rest_status()), resource(autoscaling=autoscaling()))
+    assert made.status["desiredReplicas"] == 3
+
+
+def test_a_lost_status_does_not_shrink_what_serves() -> None:
+    made = planned(observed(status={}), resource(autoscaling=autoscaling()))
+    assert made.status["desiredReplicas"] == 2
+
+
+def test_switching_autoscaling_off_hands_the_number_to_the_spec() -> None:
+    made = planned(observed(status=rest_status(desiredReplicas=2)), resource(replicas=1))
+    assert made.status["desiredReplicas"] == 1
+
+
+def test_what_drains_is_seen_as_motion_and_what_is_stuck_is_only_watched() -> None:
+    busy = known(draining=True, accepting=False, running=1, revision_hash=HASH)
+    leaving = draining_pod("b", revision_hash=HASH, report=busy, gate_since=NOW)
+    seen = observed(pods=(serving("a"), leaving), status=rest_status())
+    assert planned(seen, resource(replicas=1)).requeue_after_s == 2
+    stuck = observed(pods=(serving("a"), pending_pod("b", revision_hash=HASH)), status=rest_status())
+    settled = replace(stuck, status=planned(stuck).status)
+    assert planned(settled).requeue_after_s == 5
+
+
+def test_an_invalid_spec_keeps_the_figures_of_what_serves() -> None:
+    before = rest_status()
+    made = statuses.invalid("spec.replicas: must be a whole number", before, generation=9, now=NOW)
+    by_type = {item["type"]: item for item in made["conditions"]}
+    assert by_type["Ready"]["reason"] == by_type["Progressing"]["reason"] == "InvalidSpec"
+    assert by_type["Ready"]["message"] == "spec.replicas: must be a whole number"
+    assert by_type["Available"]["status"] == "True"
+    assert made["readyReplicas"] == 2
+    assert made["observedGeneration"] == 9
+    assert statuses.invalid("spec.replicas: must be a whole number", made, generation=9, now=NOW + 99) == made

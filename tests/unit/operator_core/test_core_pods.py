@@ -1,0 +1,64 @@
+"""What one pod's state is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.pods import trouble
+from unit.operator_core.builders import OLD, SILENT, draining_pod, known, serving_pod, starting_pod
+
+GONE: dict[str, Any] = {"started": False, "container_id": "", "report": SILENT}
+
+ROWS: list[tuple[ObservedPod, str | None]] = [
+    (starting_pod(phase="Failed", waiting_reason="CrashLoopBackOff"), None),
+    (starting_pod(terminating=True, waiting_reason="CrashLoopBackOff"), None),
+    (draining_pod(waiting_reason="CrashLoopBackOff"), None),
+    (starting_pod(**GONE, waiting_reason="ImagePullBackOff"), "ImagePull"),
+    (starting_pod(**GONE, waiting_reason="ErrImagePull"), "ImagePull"),
+    (starting_pod(**GONE, waiting_reason="CreateContainerConfigError"), "ContainerCannotStart"),
+    (starting_pod(**GONE, waiting_reason="CrashLoopBackOff", last_exit_code=1), "CrashLoop"),
+    (
+        starting_pod(
+            **GONE, waiting_reason="CrashLoopBackOff", last_exit_code=65, last_exit_message="ModelMissing: no files"
+        ),
+        "ModelMissing",
+    ),
+    (starting_pod(report=known(revision_hash=OLD)), "WrongRevision"),
+    (starting_pod(report=known(check_ok=False)), "CheckFailed"),
+    (
+        starting_pod(report=known(warm=False, error_reason="WarmupFailed", error_message="768x768: memory")),
+        "WarmupFailed",
+    ),
+    (starting_pod(report=known(warm=False, error_reason="Other", error_message="?")), "WarmupFailed"),
+    (starting_pod(report=known(), last_exit_code=69), None),
+    (serving_pod(report=SILENT, last_exit_code=69), None),
+    (starting_pod(last_exit_code=137), "CrashLoop"),
+    (starting_pod(**GONE, last_exit_code=67, last_exit_message="DeviceUnavailable: busy"), "DeviceUnavailable"),
+    (starting_pod(last_exit_code=0), None),
+    (starting_pod(), None),
+    (serving_pod(), None),
+]
+
+
+@pytest.mark.parametrize(("pod", "reason"), ROWS)
+def test_trouble_follows_the_table(pod: ObservedPod, reason: str | None) -> None:
+    found = trouble(pod)
+    assert (None if found is None else found.reason) == reason
+
+
+def test_the_message_has_the_pods_own_words_and_what_to_do() -> None:
+    pod = starting_pod(**GONE, last_exit_code=65, last_exit_message="ModelMissing: no checkpoint under /models/q\n")
+    found = trouble(pod)
+    assert found is not None
+    assert found.message == (
+        "pod pod-1: no checkpoint under /models/q; check spec.model.source: the checkpoint must lie there"
+    )
+
+
+def test_an_exit_without_words_is_told_by_its_code() -> None:
+    found = trouble(starting_pod(**GONE, last_exit_code=137))
+    assert found is not None
+    assert "exits with code 137" in found.message

@@ -1,0 +1,96 @@
+"""The resource as typed values."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from imageedit_operator.core.resource import InvalidResource, parse, seconds
+from unit.operator_core.builders import autoscaling, manifest
+
+
+def test_defaults_are_applied_without_the_apiserver() -> None:
+    found = parse(manifest())
+    assert found.server.sizes == ("768x768",)
+    assert found.server.steps == 16
+    assert found.server.queue_hard_limit == 50
+    assert found.accelerator.device == "npu"
+    assert found.accelerator.resource_name == "huawei.com/Ascend910"
+    assert found.accelerator.count == 1
+    assert found.replicas == 1
+    assert found.autoscaling is None
+    assert found.strategy == "Auto"
+
+
+def test_defaults_of_autoscaling() -> None:
+    spec = {"maxReplicas": 8, "metrics": {"prometheus": {"address": "http://p:9090"}}}
+    found = parse(manifest(autoscaling=spec)).autoscaling
+    assert found is not None
+    assert (found.min_replicas, found.max_replicas, found.target_per_replica) == (1, 8, 2)
+    assert (found.max_age_s, found.hold_s) == (60.0, 300.0)
+
+
+def test_a_deletion_timestamp_is_seen() -> None:
+    whole = manifest()
+    whole["metadata"]["deletionTimestamp"] = "2026-11-30T00:00:00Z"
+    assert parse(whole).deleting
+
+
+@pytest.mark.parametrize(("text", "expected"), [("1s", 1.0), ("60s", 60.0), ("5m", 300.0), ("2h", 7200.0)])
+def test_durations(text: str, expected: float) -> None:
+    assert seconds(text, "spec.x") == expected
+
+
+@pytest.mark.parametrize("text", ["", "0s", "5", "5 m", "1.5m", "-1s", "1d", 60, None])
+def test_what_is_no_duration_is_refused_by_name(text: object) -> None:
+    with pytest.raises(InvalidResource, match=r"spec\.x"):
+        seconds(text, "spec.x")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("model.name", ""),
+        ("model.name", "x" * 129),
+        ("model.revision", None),
+        ("model.source", {}),
+        ("model.source", {"demo": {}, "hostPath": {"path": "/m"}}),
+        ("model.source", {"pvc": {"claimName": "c", "path": "/abs"}}),
+        ("model.source", {"pvc": {"claimName": "c", "path": "a/../../b"}}),
+        ("model.source", {"pvc": {}}),
+        ("model.source", {"hostPath": {"path": "relative"}}),
+        ("model.source", {"hostPath": {"path": "/models/../etc"}}),
+        ("server.image", None),
+        ("server.sizes", []),
+        ("server.sizes", ["768x768", "768x768"]),
+        ("server.sizes", ["768x100"]),
+        ("server.sizes", ["32x768"]),
+        ("server.sizes", ["4096x768"]),
+        ("server.sizes", "768x768"),
+        ("server.steps", {"standard": 1}),
+        ("server.queue", {"hardLimit": -1}),
+        ("accelerator", {"device": "tpu"}),
+        ("accelerator", {"count": 0}),
+        ("replicas", -1),
+        ("replicas", True),
+        ("replicas", 1.5),
+        ("rollout", {"strategy": "Yolo"}),
+        ("autoscaling", autoscaling(minReplicas=0)),
+        ("autoscaling", autoscaling(maxReplicas=1, minReplicas=2)),
+        ("autoscaling", autoscaling(policy="Latency")),
+        ("autoscaling", autoscaling(hold="soon")),
+        ("autoscaling", autoscaling(queueDepth={"targetPerReplica": 0})),
+        ("autoscaling", autoscaling(metrics={"prometheus": {"address": "ftp://p"}})),
+    ],
+)
+def test_a_wrong_field_is_refused_by_name(path: str, value: Any) -> None:
+    whole = copy.deepcopy(manifest())
+    *parents, last = path.split(".")
+    place = whole["spec"]
+    for parent in parents:
+        place = place[parent]
+    place[last] = value
+    with pytest.raises(InvalidResource, match=f"^spec\\.{path.split('.', maxsplit=1)[0]}"):
+        parse(whole)
