@@ -1,0 +1,101 @@
+"""Around every request of the API: its id, its count and seconds, and `Connection: close` while draining.
+
+Plain ASGI, because the frameworks' own middleware hides disconnects from the routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+import uuid
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from imageedit_server.api.answers import CLIENT_CLOSED_REQUEST
+from imageedit_server.api.service import Service
+from imageedit_server.logs import fields
+from imageedit_server.telemetry import ROUTES
+
+log = logging.getLogger("imageedit.api")
+
+SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+MODEL_PREFIX = "/v1/models/"
+# Long enough for a body in transit, short enough not to hold up the end of the process.
+DISCARD_TIMEOUT_S = 10.0
+
+
+class Envelope:
+    """Wraps the API's application."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = _Request(self._service, scope, receive, send)
+        started_s = time.monotonic()
+        try:
+            await self._app(scope, request.receive, request.send)
+        except Exception:
+            # The framework has answered already; this is the one place that reports it.
+            log.exception("request_crashed", extra=fields(request_id=request.id, route=request.route))
+        finally:
+            telemetry = self._service.telemetry
+            telemetry.request_s.labels(request.route).observe(time.monotonic() - started_s)
+            telemetry.requests.labels(request.route, str(request.status)).inc()
+
+
+class _Request:
+    """One request on its way in and out."""
+
+    def __init__(self, service: Service, scope: Scope, receive: Receive, send: Send) -> None:
+        self._service = service
+        self._receive = receive
+        self._send = send
+        self._body_left = True
+        self.route = _route(scope["path"])
+        self.id = _request_id(Headers(scope=scope).get("x-request-id", ""))
+        self.status = CLIENT_CLOSED_REQUEST
+        scope.setdefault("state", {})["request_id"] = self.id
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self._body_left = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["x-request-id"] = self.id
+            if self._service.draining:
+                headers["connection"] = "close"
+                await self._discard_body()
+        await self._send(message)
+
+    async def _discard_body(self) -> None:
+        """Closing a connection with unread bytes resets it, and the client may never see the answer."""
+        try:
+            async with asyncio.timeout(DISCARD_TIMEOUT_S):
+                while self._body_left:
+                    await self.receive()
+        except TimeoutError:
+            return
+
+
+def _request_id(given: str) -> str:
+    return given if SANE_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _route(path: str) -> str:
+    """The path as a metric's label: never a client's own text."""
+    if path.startswith(MODEL_PREFIX):
+        return "/v1/models/{id}"
+    return path if path in ROUTES else "unknown"

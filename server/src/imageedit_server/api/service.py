@@ -1,0 +1,192 @@
+"""What the routes, the probes and the life cycle share: the worker, the queue before it, and the drain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+from imageedit_server.api.body import Uploads
+from imageedit_server.api.queue import EditQueue
+from imageedit_server.errors import ApiError, BodyTooLarge, InvalidInput, NotFound, Overloaded, Unavailable
+from imageedit_server.gate import drain as drains
+from imageedit_server.gate import estimate
+from imageedit_server.gate.admission import Refusal, Refused, refusal
+from imageedit_server.gate.drain import Drain, DrainPhase
+from imageedit_server.gate.estimate import EditTimes, Load
+from imageedit_server.logs import fields
+from imageedit_server.settings import Settings
+from imageedit_server.telemetry import Telemetry
+from imageedit_server.worker.protocol import EditJob, EditResult
+from imageedit_server.worker.supervisor import Worker, WorkerPhase
+
+log = logging.getLogger("imageedit.service")
+
+# Decoding fifty million pixels takes a few hundred megabytes.
+# Two at a time keep the next edit ready; more only cost memory.
+CONCURRENT_DECODES = 2
+
+
+class Service:
+    """One serving process. All methods belong to its event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.instance = str(uuid.uuid4())
+        self.started_at = int(time.time())
+        self.telemetry = Telemetry(
+            namespace=settings.namespace,
+            deployment=settings.deployment,
+            revision_hash=settings.revision_hash,
+            sizes=[str(size) for size in settings.sizes],
+        )
+        self.worker = Worker(settings.engine(), on_change=self._worker_changed)
+        self.queue = EditQueue(
+            edit=self._edit,
+            now_s=time.monotonic,
+            on_change=self._load_changed,
+            on_start=self.telemetry.queue_wait_s.observe,
+        )
+        self.uploads = Uploads(settings.max_body_bytes)
+        self.decoding = asyncio.Semaphore(CONCURRENT_DECODES)
+        self.worker_failed = asyncio.Event()
+        self._drain = Drain(propagation_s=settings.drain_propagation_s)
+        self._times = EditTimes()
+        self._was_ready = False
+        self._cold_since_s = time.monotonic()
+        self.became_warm_in_s = 0.0
+        """From the start of the process, or the loss of a worker, until warm: what a replacement costs."""
+
+    @property
+    def load(self) -> Load:
+        """What runs and what waits."""
+        return self.queue.load
+
+    @property
+    def warm(self) -> bool:
+        """The model is loaded, every size ran, and the checked edit was good."""
+        report = self.worker.warm
+        return self.worker.phase is WorkerPhase.READY and report is not None and report.check_ok
+
+    @property
+    def draining(self) -> bool:
+        """A drain has begun."""
+        return self._drain.started_s is not None
+
+    @property
+    def accepting(self) -> bool:
+        """No drain, or one that still accepts."""
+        return self.drain_phase() in (DrainPhase.ACCEPTING, DrainPhase.PROPAGATING)
+
+    def drain_phase(self) -> DrainPhase:
+        """Where the drain stands now."""
+        return drains.phase(self._drain, self.load, time.monotonic())
+
+    def begin_drain(self, *, why: str) -> None:
+        """Start the drain; a second start changes nothing."""
+        if self.draining:
+            return
+        # A process that was never ready was never an endpoint, so there is nothing that must propagate.
+        propagation_s = self.settings.drain_propagation_s if self._was_ready else 0.0
+        self._drain = drains.begin(Drain(propagation_s=propagation_s), time.monotonic())
+        self.telemetry.draining.set(1)
+        log.info("drain_started", extra=fields(why=why, propagation_s=propagation_s, **asdict(self.load)))
+
+    async def wait_drained(self) -> None:
+        """Return once a drain that has begun refuses new edits and has finished the accepted ones."""
+        await asyncio.sleep(drains.propagation_left_s(self._drain, time.monotonic()))
+        await self.queue.wait_idle()
+
+    def check_admission(self) -> None:
+        """Raise why one more edit is refused now.
+
+        Raises:
+            Overloaded: the queue is full.
+            Unavailable: loading, restarting or draining.
+        """
+        refused = refusal(
+            drain=self.drain_phase(),
+            worker_ready=self.warm,
+            load=self.load,
+            hard_limit=self.settings.queue_hard_limit,
+            edit_s=estimate.typical_edit_s(self._times),
+        )
+        if refused is not None:
+            self.telemetry.refused.labels(refused.reason.value).inc()
+            raise self._answer_to(refused)
+
+    @contextmanager
+    def counting_refusals(self) -> Iterator[None]:
+        """Count a request that is refused while it is read among the refused."""
+        try:
+            yield
+        except Overloaded as error:
+            self.telemetry.refused.labels(error.code).inc()
+            raise
+        except (InvalidInput, NotFound, BodyTooLarge):
+            self.telemetry.refused.labels("invalid").inc()
+            raise
+
+    def _answer_to(self, refused: Refused) -> ApiError:
+        code, retry_after_s = refused.reason.value, refused.retry_after_s
+        match refused.reason:
+            case Refusal.QUEUE_FULL:
+                return Overloaded(
+                    f"{self.load.waiting} edits wait already and no more may; try again in {retry_after_s} s.",
+                    code=code,
+                    retry_after_s=retry_after_s,
+                )
+            case Refusal.DRAINING:
+                message = "This server is being replaced; send the request again, another one takes it."
+            case Refusal.NOT_READY:
+                message = f"The model is not ready (worker {self.worker.phase.value}); try again in {retry_after_s} s."
+        return Unavailable(message, code=code, retry_after_s=retry_after_s)
+
+    async def _edit(self, job: EditJob) -> EditResult:
+        result = await self.worker.edit(job)
+        self._times = estimate.observed(self._times, result.seconds)
+        self.telemetry.edit_s.labels(str(job.size)).observe(result.seconds)
+        return result
+
+    def _load_changed(self, load: Load) -> None:
+        self.telemetry.running.set(load.running)
+        self.telemetry.waiting.set(load.waiting)
+
+    def _worker_changed(self, phase: WorkerPhase) -> None:
+        log.info("worker_changed", extra=fields(phase=phase.value))
+        self.telemetry.warm.set(self.warm)
+        self.telemetry.worker_up.set(phase is WorkerPhase.READY)
+        match phase:
+            case WorkerPhase.READY:
+                self._worker_ready()
+            case WorkerPhase.FAILED:
+                self._worker_gone_for_good()
+            case WorkerPhase.RESTARTING:
+                self.queue.hold()
+                self._cold_since_s = time.monotonic()
+                self.telemetry.worker_restarts.inc()
+            case _:
+                self.queue.hold()
+
+    def _worker_ready(self) -> None:
+        self._was_ready = True
+        self.became_warm_in_s = time.monotonic() - self._cold_since_s
+        load, warm = self.worker.load, self.worker.warm
+        if load is not None:
+            self.telemetry.model_info.clear()
+            self.telemetry.model_info.labels(self.settings.model_name, self.settings.model_revision, load.digest).set(1)
+        if warm is not None:
+            self._times = estimate.warmed(self._times, warm.edit_s_by_size.values())
+            self.telemetry.warmup_s.set(self.became_warm_in_s)
+            for size, seconds in warm.edit_s_by_size.items():
+                self.telemetry.warm_edit_s.labels(size).set(seconds)
+        self.queue.release()
+
+    def _worker_gone_for_good(self) -> None:
+        if self.worker.failure is not None:
+            self.queue.fail_all(self.worker.failure)
+        self.worker_failed.set()

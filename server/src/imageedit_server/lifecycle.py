@@ -1,0 +1,160 @@
+"""The life of the process: two listeners and one worker, from start to an exit code that means something."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from imageedit_server.api.app import api_app
+from imageedit_server.api.probes import probes_app
+from imageedit_server.api.service import Service
+from imageedit_server.errors import SettingsInvalid, exit_code
+from imageedit_server.logs import fields
+from imageedit_server.settings import Settings
+
+log = logging.getLogger("imageedit.lifecycle")
+
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# Longer than most clients and proxies keep idle connections: the server should not be the side that closes one,
+# because a request that is under way at that moment is lost.
+KEEP_ALIVE_S = 75
+# After the drain only answers under way are left; a client that does not read its answer may not hold up the end.
+LAST_ANSWERS_S = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Why the process ends; no reason means that it was asked to."""
+
+    reason: str | None = None
+    message: str = ""
+
+    @property
+    def code(self) -> int:
+        """The exit code of the contract."""
+        return 0 if self.reason is None else exit_code(self.reason)
+
+
+class _Listener(uvicorn.Server):
+    """One of two servers in one process: signals belong to the process, not to it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(settings: Settings) -> Ending:
+    """Serve until a signal or a failure.
+
+    Raises:
+        SettingsInvalid: a port cannot be listened on.
+    """
+    with (
+        _listening(settings.host, settings.port, "--port") as api_socket,
+        _listening(settings.host, settings.probe_port, "--probe-port") as probe_socket,
+    ):
+        service = Service(settings)
+        api, probes = _listener(api_app(service)), _listener(probes_app(service))
+        async with asyncio.TaskGroup() as tasks:
+            api_task = tasks.create_task(api.serve([api_socket]))
+            probes_task = tasks.create_task(probes.serve([probe_socket]))
+            queue_task = tasks.create_task(service.queue.run())
+            terminated = _watch_signals(service)
+            await service.worker.start()
+            log.info(
+                "started", extra=fields(port=settings.port, probe_port=settings.probe_port, instance=service.instance)
+            )
+
+            ending = await _ending(service, terminated)
+
+            # The order matters. First the API: its last answers still need the worker's results, which are there.
+            api.should_exit = True
+            await api_task
+            # Then the worker: nobody can ask it any more, and it gives the card back.
+            queue_task.cancel()
+            await service.worker.stop()
+            # The probes last: until here kubelet and operator can see what goes on.
+            probes.should_exit = True
+            await probes_task
+    log.info("ended", extra=fields(reason=ending.reason, code=ending.code))
+    return ending
+
+
+def report(ending: Ending, termination_log: str) -> None:
+    """Write `Reason: message` where Kubernetes looks for it; outside of a container that file does not exist."""
+    if ending.reason is None:
+        return
+    log.error("cannot_serve", extra=fields(reason=ending.reason, message=ending.message))
+    with contextlib.suppress(OSError), open(termination_log, "w", encoding="utf-8") as file:
+        file.write(f"{ending.reason}: {' '.join(ending.message.split())}\n")
+
+
+async def _ending(service: Service, terminated: asyncio.Event) -> Ending:
+    async def drained() -> None:
+        await terminated.wait()
+        await service.wait_drained()
+
+    waits = [asyncio.create_task(drained()), asyncio.create_task(service.worker_failed.wait())]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    failure = service.worker.failure
+    return Ending() if failure is None else Ending(reason=failure.reason, message=failure.message)
+
+
+def _watch_signals(service: Service) -> asyncio.Event:
+    terminated = asyncio.Event()
+
+    def on_signal(number: signal.Signals) -> None:
+        if terminated.is_set():
+            log.warning(
+                "ended_at_once",
+                extra=fields(signal=number.name, running=service.load.running, waiting=service.load.waiting),
+            )
+            os._exit(128 + number)
+        service.begin_drain(why=number.name)
+        terminated.set()
+
+    for number in ENDING_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    return terminated
+
+
+@contextlib.contextmanager
+def _listening(host: str, port: int, argument: str) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise SettingsInvalid(f"{argument} {port} on --host {host} cannot be listened on: {error.strerror}") from error
+    # Inherited by each connection. asyncio sets it only on sockets that it made itself, and without it every answer
+    # on a kept connection waits 40 ms for the client's delayed acknowledgement.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with listening:
+        yield listening
+
+
+def _listener(app: ASGIApp) -> _Listener:
+    return _Listener(
+        uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=LAST_ANSWERS_S,
+        )
+    )

@@ -1,0 +1,1 @@
+"""The process that owns the card, and the supervisor that keeps one of it alive."""

@@ -1,0 +1,166 @@
+"""What runs inside the worker process: load, warm every size, then edit one picture after the other.
+
+The main thread owns the device from first to last (an NPU context belongs to a thread). A second thread only reads
+the pipe: when it closes, the API process is gone and this process ends at once, in the middle of an edit too.
+"""
+
+import ctypes
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import BinaryIO, NoReturn
+
+from imageedit_server.engine.base import EditEngine
+from imageedit_server.engine.faults import classify
+from imageedit_server.engine.select import build_engine
+from imageedit_server.engine.warmup import warm_up
+from imageedit_server.worker.framing import pack, read_message_blocking
+from imageedit_server.worker.protocol import (
+    EditJob,
+    EngineSettings,
+    FromWorker,
+    JobFailed,
+    Loading,
+    StepDone,
+    WorkerError,
+    WorkerFailure,
+)
+
+EXIT_CANNOT_SERVE = 1
+EXIT_STICKY_FAULT = 2
+_PR_SET_PDEATHSIG = 1
+_OUT_OF_MEMORY_IN_A_ROW = 2  # after the second one later results cannot be trusted
+
+log = logging.getLogger("imageedit.worker")
+
+
+class _Pipe:
+    """The worker's end of the two pipes."""
+
+    def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+
+    def send(self, message: FromWorker) -> None:
+        self._outgoing.write(pack(message))
+        self._outgoing.flush()
+
+    def receive_settings(self) -> EngineSettings:
+        settings = read_message_blocking(self._incoming)
+        assert isinstance(settings, EngineSettings)
+        return settings
+
+    def jobs(self) -> "queue.SimpleQueue[EditJob]":
+        """Start the reading thread and return the queue that it fills."""
+        jobs: queue.SimpleQueue[EditJob] = queue.SimpleQueue()
+
+        def read_until_closed() -> None:
+            try:
+                while True:
+                    jobs.put(read_message_blocking(self._incoming))
+            finally:
+                os._exit(0)  # no clean-up: the device may hang, and nobody is left to wait for it
+
+        threading.Thread(target=read_until_closed, name="pipe", daemon=True).start()
+        return jobs
+
+
+def main(parent_pid: int) -> NoReturn:
+    """Run the worker until the pipe closes or it cannot serve."""
+    _end_with_parent(parent_pid)
+    _leave_signals_to_the_api_process()
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    exit_code = _load_and_serve(_claim_pipes())
+    sys.stderr.flush()
+    os._exit(exit_code)  # threads and drivers that hang must not hold up the replacement
+
+
+def _load_and_serve(pipe: _Pipe) -> int:
+    settings = pipe.receive_settings()
+    jobs = pipe.jobs()
+    pipe.send(Loading())
+    try:
+        engine = build_engine(settings)
+        _prepare(engine, settings, pipe)
+    except WorkerError as error:
+        pipe.send(error.failure)
+        return EXIT_CANNOT_SERVE
+    return serve(engine, jobs.get, pipe.send)
+
+
+def _prepare(engine: EditEngine, settings: EngineSettings, pipe: _Pipe) -> None:
+    pipe.send(engine.load())
+    report = warm_up(engine, settings, clock_s=time.monotonic)
+    pipe.send(report)
+    if not report.check_ok:
+        raise WorkerError(WorkerFailure(reason="WarmupFailed", message=report.check_message, sticky=True))
+
+
+def serve(engine: EditEngine, next_job: Callable[[], EditJob], send: Callable[[FromWorker], None]) -> int:
+    """Run jobs until one leaves the device unusable; return the exit code.
+
+    | the edit | answer | this process |
+    | --- | --- | --- |
+    | gave a picture | EditResult | goes on |
+    | failed, not sticky | JobFailed | goes on |
+    | ran out of memory, the second time in a row | JobFailed, sticky | ends |
+    | failed, sticky | JobFailed | ends |
+    """
+    out_of_memory_in_a_row = 0
+    while True:
+        failure = _run(engine, next_job(), send, last_chance=out_of_memory_in_a_row + 1 >= _OUT_OF_MEMORY_IN_A_ROW)
+        out_of_memory_in_a_row += 1
+        if failure is None or failure.reason != "OutOfMemory":
+            out_of_memory_in_a_row = 0
+        if failure is not None and failure.sticky:
+            log.error("the device needs a new process; this one ends")
+            return EXIT_STICKY_FAULT
+
+
+def _run(
+    engine: EditEngine, job: EditJob, send: Callable[[FromWorker], None], *, last_chance: bool
+) -> WorkerFailure | None:
+    def on_step(step: int, steps: int) -> None:
+        send(StepDone(job_id=job.job_id, step=step, steps=steps))
+
+    try:
+        send(engine.edit(job, on_step))
+        return None
+    except Exception as error:  # whatever a model or a driver raises must not end the worker unclassified
+        failure = classify(error)
+        log.exception("edit %s failed: %s", job.job_id, failure.reason)
+    if failure.reason == "OutOfMemory" and last_chance:
+        failure = replace(failure, sticky=True)
+    if not failure.sticky:
+        engine.release_memory()
+    send(JobFailed(job_id=job.job_id, failure=failure))
+    return failure
+
+
+def _claim_pipes() -> _Pipe:
+    """Take stdin and stdout for messages; whatever a library prints goes to stderr, into the pod's log."""
+    incoming = os.fdopen(os.dup(0), "rb")
+    outgoing = os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    return _Pipe(incoming, outgoing)
+
+
+def _end_with_parent(parent_pid: int) -> None:
+    """Have the kernel kill this process when the API process dies, whatever this process is doing then."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent_pid:  # it died before the line above
+        sys.exit(0)
+
+
+def _leave_signals_to_the_api_process() -> None:
+    """A terminal or a container runtime may signal the whole group; the API process drains and then ends the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)

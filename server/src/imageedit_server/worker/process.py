@@ -1,0 +1,75 @@
+"""Starting the worker process and telling how it ended.
+
+A plain subprocess with pickles over its stdin and stdout, rather than `multiprocessing`: asyncio reads and writes the
+pipes without threads, the parent's main module is not imported a second time, and no resource tracker stays behind.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+
+from imageedit_server.worker.framing import pack
+from imageedit_server.worker.protocol import EngineSettings
+
+# The worker finds the package where the parent found it, installed or not.
+_BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from imageedit_server.worker.loop import main; main(int(sys.argv[2]))"
+)
+
+_ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",  # a model comes from its folder; a typing error must not become a download
+    "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # a device is opened on purpose, where a failure can be explained
+}
+_ENVIRONMENT_DEFAULTS = {
+    "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin while they wait: two workers on two cores, six times slower each
+}
+
+
+async def start_process(settings: EngineSettings) -> Process:
+    """Start a worker and hand it its settings; it loads on its own from there.
+
+    Call it from a thread that lives as long as the process: the kernel ends the worker with the thread that started it.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        _BOOT,
+        json.dumps(sys.path),
+        str(os.getpid()),
+        stdin=PIPE,
+        stdout=PIPE,
+        env={**_ENVIRONMENT_DEFAULTS, **os.environ, **_ENVIRONMENT},
+    )
+    assert process.stdin is not None
+    process.stdin.write(pack(settings))
+    return process
+
+
+async def end_process(process: Process, *, grace_s: float = 0.0) -> None:
+    """Kill a worker and wait until it is gone. It holds nothing that outlives it, so there is nothing to ask it for.
+
+    With `grace_s` it may first end by itself: killing a process that just ended would hide its own exit status.
+    """
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), grace_s)
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    if process.stdin is not None:
+        process.stdin.close()
+    await process.wait()
+
+
+def describe_exit(returncode: int) -> str:
+    """Say how a process ended: `signal SIGKILL` or `exit code 2`."""
+    if returncode >= 0:
+        return f"exit code {returncode}"
+    try:
+        return f"signal {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"signal {-returncode}"

@@ -1,0 +1,240 @@
+"""Keeps one worker process loaded and warm, from inside the API process; never blocks its event loop.
+
+start ─▶ STARTING ─▶ LOADING ─▶ WARMING ─▶ READY
+            ▲                                │ the process is gone, hangs, or has a sticky fault
+            └────────── RESTARTING ◀─────────┘
+the model or the device is unusable, or too many losses ─▶ FAILED (for good)
+"""
+
+import asyncio
+import contextlib
+import logging
+from asyncio.subprocess import Process
+from collections.abc import Callable
+from enum import Enum
+
+from imageedit_server.worker.framing import pack, read_message
+from imageedit_server.worker.process import describe_exit, end_process, start_process
+from imageedit_server.worker.protocol import (
+    EditJob,
+    EditResult,
+    EngineSettings,
+    JobFailed,
+    Loading,
+    LoadReport,
+    StepDone,
+    WarmReport,
+    WorkerError,
+    WorkerFailure,
+)
+from imageedit_server.worker.restarts import may_restart
+from imageedit_server.worker.running_edit import RunningEdit, StepCallback
+
+_EXIT_GRACE_S = 0.5  # between the end of a worker's pipe, or its last word, and its exit
+
+log = logging.getLogger("imageedit.supervisor")
+
+
+class WorkerPhase(Enum):
+    """Where the worker stands; the values are the words of `/healthz`."""
+
+    STARTING = "starting"
+    LOADING = "loading"
+    WARMING = "warming"
+    READY = "ready"
+    RESTARTING = "restarting"
+    FAILED = "failed"
+
+
+class Worker:
+    """One worker process, replaced when it is lost. All methods belong to one event loop.
+
+    `max_restarts` within `restart_window_s` are allowed. A worker that is silent about an edit for longer than
+    `hang_factor` times that size's measured seconds, and at least `hang_floor_s`, is killed. `on_change` is called with
+    each new phase.
+    """
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        *,
+        max_restarts: int = 3,
+        restart_window_s: float = 300.0,
+        hang_factor: float = 10.0,
+        hang_floor_s: float = 60.0,
+        on_change: Callable[[WorkerPhase], None] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._max_restarts = max_restarts
+        self._restart_window_s = restart_window_s
+        self._hang_factor = hang_factor
+        self._hang_floor_s = hang_floor_s
+        self._on_change = on_change
+        self._process: Process | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._running: RunningEdit | None = None
+        self._watchdogs: set[asyncio.Task[None]] = set()
+        self._losses_at_s: list[float] = []
+        self._why_killed: str | None = None
+        self.phase = WorkerPhase.STARTING
+        self.load: LoadReport | None = None
+        self.warm: WarmReport | None = None
+        self.failure: WorkerFailure | None = None
+        self.restarts = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the worker that lives now."""
+        if self._process is None or self._process.returncode is not None:
+            return None
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Start the worker and return at once; it loads and warms in the background."""
+        self._task = asyncio.create_task(self._keep_one_alive(), name="worker-supervisor")
+
+    async def edit(self, job: EditJob, *, on_step: StepCallback | None = None) -> EditResult:
+        """Run one edit.
+
+        One at a time: the caller's gate sees to that. A caller that is cancelled leaves its job running, and the next
+        edit waits for its end.
+
+        Raises:
+            WorkerError: the edit failed, the worker was lost while it ran, or no worker is ready.
+        """
+        if self._running is not None:
+            await asyncio.wait([self._running.answer])
+        if self.phase is not WorkerPhase.READY or self.pid is None or self.warm is None:
+            raise WorkerError(self.failure or _lost(f"the worker is {self.phase.value}; try again in a moment"))
+        edit_s = self.warm.edit_s_by_size.get(str(job.size), 0.0)
+        running = RunningEdit(job, on_step, silence_limit_s=max(self._hang_floor_s, self._hang_factor * edit_s))
+        self._running = running
+        self._watch(running)
+        with contextlib.suppress(ConnectionError):  # a worker that just died is answered for by the supervising task
+            await self._send(job)
+        return await asyncio.shield(running.answer)
+
+    async def stop(self) -> None:
+        """End the worker process and wait until it is gone."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._answer_lost("the server is stopping")
+        for watchdog in list(self._watchdogs):
+            watchdog.cancel()
+
+    async def _keep_one_alive(self) -> None:
+        try:
+            failure = await self._run_one_process()
+            while failure is None and self._may_restart():
+                self.restarts += 1
+                failure = await self._run_one_process()
+        except Exception as error:  # a supervisor that ends in silence would leave a pod that waits for ever
+            log.exception("the supervisor failed")
+            failure = _lost(f"the worker cannot be supervised: {type(error).__name__}: {error}")
+        self._fail(failure or _lost(f"the worker was lost {self.restarts + 1} times; its log says why each time"))
+
+    def _may_restart(self) -> bool:
+        now_s = asyncio.get_running_loop().time()
+        self._losses_at_s.append(now_s)
+        return may_restart(
+            self._losses_at_s, now_s=now_s, max_restarts=self._max_restarts, window_s=self._restart_window_s
+        )
+
+    async def _run_one_process(self) -> WorkerFailure | None:
+        """Start a process and follow it to its end; return a failure only if a new one would fail alike."""
+        self._why_killed = None
+        self.warm = None
+        process = self._process = await start_process(self._settings)
+        try:
+            failure = await self._follow(process)
+            await end_process(process, grace_s=_EXIT_GRACE_S)
+        finally:
+            await end_process(process)
+        if failure is None:
+            why = self._why_killed or f"it ended with {describe_exit(process.returncode or 0)}"
+            log.error("worker %d lost: %s", process.pid, why)
+            self._answer_lost(why)
+        return failure
+
+    async def _follow(self, process: Process) -> WorkerFailure | None:
+        assert process.stdout is not None
+        while True:
+            try:
+                message = await read_message(process.stdout)
+            except EOFError:
+                self._enter(WorkerPhase.RESTARTING)
+                return None
+            match message:
+                case Loading():
+                    self._enter(WorkerPhase.LOADING)
+                case LoadReport():
+                    self.load = message
+                    self._enter(WorkerPhase.WARMING)
+                case WarmReport():
+                    self.warm = message
+                    if message.check_ok:
+                        self._enter(WorkerPhase.READY)
+                case StepDone() | EditResult() | JobFailed():
+                    self._hear(message)
+                case WorkerFailure():
+                    return message
+
+    def _hear(self, message: StepDone | EditResult | JobFailed) -> None:
+        running = self._running
+        if running is None or running.job.job_id != message.job_id:
+            return
+        running.heard()
+        match message:
+            case StepDone(step=step, steps=steps):
+                running.report(step, steps)
+            case EditResult():
+                self._running = None
+                running.answer.set_result(message)
+            case JobFailed(failure=failure):
+                self._running = None
+                if failure.sticky:
+                    self._enter(WorkerPhase.RESTARTING)
+                    self._why_killed = failure.message
+                running.answer.set_exception(WorkerError(failure))
+
+    async def _send(self, job: EditJob) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(pack(job))
+        await self._process.stdin.drain()
+
+    def _watch(self, running: RunningEdit) -> None:
+        async def kill_if_it_hangs() -> None:
+            if await running.hangs() and self._process is not None:
+                self._why_killed = f"nothing was heard of it for {running.silence_limit_s:.1f} s"
+                self._enter(WorkerPhase.RESTARTING)
+                # A process that hangs inside a driver may outlive even SIGKILL: answer before it is gone.
+                self._answer_lost(self._why_killed)
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+
+        watchdog = asyncio.create_task(kill_if_it_hangs(), name="worker-watchdog")
+        self._watchdogs.add(watchdog)
+        watchdog.add_done_callback(self._watchdogs.discard)
+
+    def _answer_lost(self, why: str) -> None:
+        running, self._running = self._running, None
+        if running is not None and not running.answer.done():
+            running.answer.set_exception(WorkerError(_lost(f"the worker was lost during the edit: {why}")))
+
+    def _fail(self, failure: WorkerFailure) -> None:
+        log.error("%s: %s", failure.reason, failure.message)
+        self.failure = failure
+        self._enter(WorkerPhase.FAILED)
+
+    def _enter(self, phase: WorkerPhase) -> None:
+        if phase is self.phase:
+            return
+        self.phase = phase
+        if self._on_change is not None:
+            self._on_change(phase)
+
+
+def _lost(message: str) -> WorkerFailure:
+    return WorkerFailure(reason="WorkerLost", message=message, sticky=True)

@@ -1,0 +1,49 @@
+"""The stub engine keeps time and nothing else."""
+
+import sys
+import time
+from asyncio import create_subprocess_exec
+from asyncio.subprocess import PIPE
+
+import pytest
+
+from imageedit_server.engine.checkpoint import digest, resolve_model_dir
+from imageedit_server.engine.stub import StubEngine
+from server.workers import SMALL, edit_job
+
+
+def stub(*, edit_s: float = 0.2, steps: int = 4) -> StubEngine:
+    return StubEngine(model_dir=resolve_model_dir("demo"), edit_s=edit_s, load_s=0.0, steps=steps)
+
+
+def test_an_edit_holds_the_slot_for_the_time_that_was_asked_for() -> None:
+    started_s = time.monotonic()
+    result = stub(edit_s=0.2).edit(edit_job(steps=4), lambda step, steps: None)
+    assert 0.2 <= time.monotonic() - started_s < 0.6
+    assert 0.2 <= result.seconds < 0.6
+
+
+def test_half_the_steps_take_half_the_time() -> None:
+    result = stub(edit_s=0.4, steps=4).edit(edit_job(steps=2), lambda step, steps: None)
+    assert 0.2 <= result.seconds < 0.39
+
+
+def test_the_picture_comes_back_inverted() -> None:
+    result = stub(edit_s=0.0).edit(edit_job(picture=b"\x00\x7f\xff" * SMALL.area_px), lambda step, steps: None)
+    assert result.picture == b"\xff\x80\x00" * SMALL.area_px
+
+
+def test_the_digest_is_that_of_the_real_files() -> None:
+    assert stub().load().digest == digest(resolve_model_dir("demo"))
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["imageedit_server.engine.stub", "imageedit_server.worker.loop", "imageedit_server.worker.supervisor"],
+)
+async def test_torch_is_not_imported_by(module: str) -> None:
+    look = "print([name for name in ('torch', 'diffusers') if name in sys.modules])"
+    code = f"import sys; sys.path[:] = {sys.path!r}; import {module}; {look}"
+    process = await create_subprocess_exec(sys.executable, "-c", code, stdout=PIPE)
+    printed, _ = await process.communicate()
+    assert printed.decode().strip() == "[]"
