@@ -1,0 +1,49 @@
+{{- define "imageedit-operator.fullname" -}}
+{{- if contains "imageedit-operator" .Release.Name -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-imageedit-operator" (.Release.Name | trunc 33 | trimSuffix "-") -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "imageedit-operator.selectorLabels" -}}
+app.kubernetes.io/name: imageedit-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "imageedit-operator.labels" -}}
+{{ include "imageedit-operator.selectorLabels" . }}
+app.kubernetes.io/component: operator
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "imageedit-operator.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (include "imageedit-operator.fullname" .) -}}
+{{- end -}}
+
+{{- /* The rights that a watched namespace needs; each verb is used by the operator's code. */ -}}
+{{- define "imageedit-operator.namespacedRules" -}}
+- apiGroups: [imageedit.dev]
+  resources: [imageeditdeployments]
+  verbs: [get, list, watch]
+- apiGroups: [imageedit.dev]
+  resources: [imageeditdeployments/status]
+  verbs: [patch]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch, patch, delete]
+- apiGroups: [""]
+  resources: [pods/status]
+  verbs: [patch]
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get, create, patch]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end -}}
