@@ -97,7 +97,9 @@ class Telemetry:
             "imageedit_worker_restarts_total", "Worker processes replaced.", registry=registry
         )
         self.warmup_s = Gauge(
-            "imageedit_warmup_seconds", "Seconds from the start (or the loss of the worker) until warm; 0 before it.", registry=registry
+            "imageedit_warmup_seconds",
+            "Seconds from the start (or the loss of the worker) until warm; 0 before it.",
+            registry=registry,
         )
         self.warm_edit_s = Gauge(
             "imageedit_warm_edit_seconds",

@@ -27,7 +27,7 @@ REASONS = frozenset(
         *ADVICE, "NameConflict", "InvalidSpec",
         # scaling
         "AutoscalingOff", "AtMinimum", "AtMaximum", "CardsExhausted", "HoldWindow", "PartialData", "MetricsMissing",
-        "NoSeries", "PrometheusUnreachable", "InvalidValue", "Stale", "NotAsked",
+        "NoSeries", "PrometheusUnreachable", "InvalidValue", "Stale", "BadAnswer", "NotAsked",
     }
 )  # fmt: skip
 """Every reason that a condition may carry; queue_metrics uses the last two rows for Unknown."""

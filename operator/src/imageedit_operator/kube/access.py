@@ -1,0 +1,68 @@
+"""The rights that the operator uses, and the question whether it has them.
+
+The chart's roles carry exactly these (tests/contract compares them).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from imageedit_operator.kube.client import ACCESS_REVIEWS, Kube
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Right:
+    """Verbs on one resource of one API group."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{','.join(self.verbs)} on {self.resource}" + (f".{self.group}" if self.group else "")
+
+
+REQUIRED = (
+    Right(group="imageedit.dev", resource="imageeditdeployments", verbs=("get", "list", "watch")),
+    Right(group="imageedit.dev", resource="imageeditdeployments/status", verbs=("patch",)),
+    Right(group="apps", resource="deployments", verbs=("get", "list", "watch", "create", "patch", "delete")),
+    Right(group="", resource="pods", verbs=("list", "watch", "patch", "delete")),
+    Right(group="", resource="pods/status", verbs=("patch",)),
+    Right(group="", resource="services", verbs=("get", "create", "patch")),
+    Right(group="events.k8s.io", resource="events", verbs=("create",)),
+)
+"""In every served namespace; without one of them the operator does not start."""
+
+FOR_CARDS = (
+    Right(group="", resource="nodes", verbs=("list",)),
+    Right(group="", resource="pods", verbs=("list",)),
+)
+"""In the whole cluster; without them the number of free cards is unknown."""
+
+
+async def missing(kube: Kube, rights: Sequence[Right], namespace: str) -> list[Right]:
+    """The rights among these that this account lacks; an empty namespace means the whole cluster. Raises ApiError."""
+    questions = [(right, verb) for right in rights for verb in right.verbs]
+    answers = await asyncio.gather(*(_may(kube, right, verb, namespace) for right, verb in questions))
+    refused = [(right, verb) for (right, verb), may in zip(questions, answers, strict=True) if not may]
+    return [Right(group=right.group, resource=right.resource, verbs=(verb,)) for right, verb in refused]
+
+
+async def _may(kube: Kube, right: Right, verb: str, namespace: str) -> bool:
+    resource, _, subresource = right.resource.partition("/")
+    attributes = {
+        "group": right.group,
+        "resource": resource,
+        "subresource": subresource,
+        "verb": verb,
+        "namespace": namespace,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {name: value for name, value in attributes.items() if value}},
+    }
+    answer = await kube.create(ACCESS_REVIEWS, "", review)
+    return bool((answer.get("status") or {}).get("allowed"))

@@ -1,0 +1,272 @@
+"""The apiserver as a small Protocol over plain JSON objects, and its implementation.
+
+`kubernetes.aio` brings the authentication (service account with token rotation, kubeconfig with
+its plugins) and the connection pool. Its typed models and its dynamic client are not used: the
+operator handles few kinds, and raw JSON costs neither their memory nor a discovery round at start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+
+from imageedit_operator.errors import ApiError, PreflightFailed
+
+FIELD_MANAGER = "imageedit-operator"
+PAGE_SIZE = 500
+
+Manifest: TypeAlias = dict[str, Any]
+RequestDone: TypeAlias = Callable[[str, str], None]
+"""Called after each request with its verb and its status code, `error` when there was no answer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resource:
+    """One kind of objects as the apiserver serves it."""
+
+    group: str
+    version: str
+    plural: str
+    namespaced: bool = True
+
+    @property
+    def root(self) -> str:
+        """Path of the API group version."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+
+IMAGE_EDIT_DEPLOYMENTS = Resource(group="imageedit.dev", version="v1alpha1", plural="imageeditdeployments")
+DEPLOYMENTS = Resource(group="apps", version="v1", plural="deployments")
+PODS = Resource(group="", version="v1", plural="pods")
+SERVICES = Resource(group="", version="v1", plural="services")
+NODES = Resource(group="", version="v1", plural="nodes", namespaced=False)
+EVENTS = Resource(group="events.k8s.io", version="v1", plural="events")
+ACCESS_REVIEWS = Resource(
+    group="authorization.k8s.io", version="v1", plural="selfsubjectaccessreviews", namespaced=False
+)
+
+
+class Kube(Protocol):
+    """What the operator asks of an apiserver. Every method raises ApiError."""
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Manifest:
+        """One object; ApiError with `not_found` when there is none."""
+        ...
+
+    def pages(
+        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
+    ) -> AsyncIterator[list[Manifest]]:
+        """All objects, page by page; an empty namespace means all namespaces."""
+        ...
+
+    async def list_all(self, resource: Resource, namespace: str = "", *, labels: str = "") -> list[Manifest]:
+        """All objects at once."""
+        ...
+
+    async def create(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
+        """A new object; ApiError with `conflict` when it exists."""
+        ...
+
+    async def apply(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
+        """Server-side apply as the operator's field manager, with force."""
+        ...
+
+    async def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        strategic: bool = False,
+        subresource: str = "",
+    ) -> Manifest:
+        """A merge patch; `metadata.uid` and `metadata.resourceVersion` in the body are preconditions."""
+        ...
+
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str, resource_version: str = ""
+    ) -> None:
+        """Delete the object with this uid (and version); ApiError with `conflict` when it is another one."""
+        ...
+
+    async def serves(self, resource: Resource) -> bool:
+        """True when the apiserver knows this kind."""
+        ...
+
+
+async def load_configuration(kubeconfig: str) -> Configuration:
+    """Where the apiserver is and how to log in; raises PreflightFailed when neither is known.
+
+    A service account's token file is read again each minute, so a rotated token is picked up.
+    """
+    configuration = Configuration()
+    try:
+        if kubeconfig:
+            await load_kube_config(config_file=kubeconfig, client_configuration=configuration, persist_config=False)
+        elif os.environ.get("KUBERNETES_SERVICE_HOST"):
+            load_incluster_config(client_configuration=configuration)
+        else:
+            await load_kube_config(client_configuration=configuration, persist_config=False)
+    except (ConfigException, OSError) as error:
+        raise PreflightFailed(
+            f"no way to log in to a cluster: {error}; run in a pod with a service account, or give --kubeconfig"
+        ) from error
+    return configuration
+
+
+@asynccontextmanager
+async def connect(
+    kubeconfig: str, *, timeout_s: float, on_request: RequestDone, page_size: int = PAGE_SIZE
+) -> AsyncIterator[KubeClient]:
+    """A client for as long as the context lasts."""
+    async with ApiClient(configuration=await load_configuration(kubeconfig)) as api:
+        yield KubeClient(api, timeout_s=timeout_s, on_request=on_request, page_size=page_size)
+
+
+class KubeClient:
+    """`Kube` over HTTP."""
+
+    def __init__(
+        self, api: ApiClient, *, timeout_s: float, on_request: RequestDone, page_size: int = PAGE_SIZE
+    ) -> None:
+        self._api = api
+        self._page_size = page_size
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(5.0, timeout_s))
+        self._on_request = on_request
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Manifest:
+        return await self._request("get", _path(resource, namespace, name))
+
+    async def pages(
+        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
+    ) -> AsyncIterator[list[Manifest]]:
+        query = {"limit": str(self._page_size), "labelSelector": labels, "fieldSelector": fields, "continue": ""}
+        while True:
+            answer = await self._request("list", _path(resource, namespace), query=query)
+            yield answer.get("items") or []
+            query["continue"] = answer.get("metadata", {}).get("continue") or ""
+            if not query["continue"]:
+                return
+
+    async def list_all(self, resource: Resource, namespace: str = "", *, labels: str = "") -> list[Manifest]:
+        return [item async for page in self.pages(resource, namespace, labels=labels) for item in page]
+
+    async def create(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._request("create", _path(resource, namespace), query=query, body=manifest)
+
+    async def apply(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
+        path = _path(resource, namespace, manifest["metadata"]["name"])
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        return await self._request("apply", path, query=query, body=manifest, content="application/apply-patch+yaml")
+
+    async def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        strategic: bool = False,
+        subresource: str = "",
+    ) -> Manifest:
+        content = "application/strategic-merge-patch+json" if strategic else "application/merge-patch+json"
+        path = _path(resource, namespace, name, subresource)
+        return await self._request("patch", path, query={"fieldManager": FIELD_MANAGER}, body=body, content=content)
+
+    async def delete(
+        self, resource: Resource, namespace: str, name: str, *, uid: str, resource_version: str = ""
+    ) -> None:
+        preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
+        body = {"propagationPolicy": "Background", "preconditions": preconditions}
+        await self._request("delete", _path(resource, namespace, name), body=body)
+
+    async def serves(self, resource: Resource) -> bool:
+        try:
+            answer = await self._request("get", resource.root)
+        except ApiError as error:
+            if error.not_found:
+                return False
+            raise
+        return any(entry.get("name") == resource.plural for entry in answer.get("resources", []))
+
+    async def _request(
+        self,
+        verb: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content: str = "application/json",
+    ) -> Manifest:
+        code = "error"
+        try:
+            configuration = self._api.configuration
+            auth = (await configuration.auth_settings()).get("BearerToken")
+            headers = {"Accept": "application/json", "Content-Type": content, "User-Agent": FIELD_MANAGER}
+            if auth:
+                headers["Authorization"] = auth["value"]
+            text = urlencode({name: value for name, value in (query or {}).items() if value})
+            answer = await self._api.rest_client.request(
+                _METHODS[verb],
+                configuration.host + path + ("?" + text if text else ""),
+                headers=headers,
+                body=body,
+                _request_timeout=self._timeout,
+            )
+            code = str(answer.status)
+            data = await answer.read()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            code = "error"
+            message = str(error) or "no answer in time"
+            raise ApiError(status=0, reason="Unreachable", message=f"{verb} {path}: {message}") from error
+        finally:
+            self._on_request(verb, code)
+        return _decode(verb, path, answer.status, answer.headers, data)
+
+
+_METHODS = {"get": "GET", "list": "GET", "create": "POST", "apply": "PATCH", "patch": "PATCH", "delete": "DELETE"}
+
+
+def _path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
+    scope = f"/namespaces/{quote(namespace)}" if resource.namespaced and namespace else ""
+    tail = "".join(f"/{quote(part)}" for part in (resource.plural, name, subresource) if part)
+    return resource.root + scope + tail
+
+
+def _decode(verb: str, path: str, status: int, headers: Mapping[str, str], data: bytes) -> Manifest:
+    try:
+        answer = json.loads(data) if data else {}
+    except ValueError:
+        answer = {"message": data[:200].decode(errors="replace")}
+    if not isinstance(answer, dict):
+        answer = {"message": "the answer is not an object"}
+        status = status if status >= 400 else 502
+    if status < 400:
+        return answer
+    raise ApiError(
+        status=status,
+        reason=str(answer.get("reason") or f"Http{status}"),
+        message=str(answer.get("message") or f"{verb} {path} failed"),
+        retry_after_s=_retry_after_s(headers, answer),
+        fields=frozenset(str(cause.get("field")) for cause in (answer.get("details") or {}).get("causes") or []),
+    )
+
+
+def _retry_after_s(headers: Mapping[str, str], answer: Mapping[str, Any]) -> float:
+    details = answer.get("details") or {}
+    text = headers.get("Retry-After") or details.get("retryAfterSeconds") or 0
+    try:
+        return min(300.0, max(0.0, float(text)))
+    except ValueError:
+        return 0.0  # an HTTP date: our own back-off is good enough

@@ -1,0 +1,185 @@
+"""Carries out a plan's actions, in order; each is idempotent and refused when the world moved.
+
+An object that is gone or is another one by now means that the plan was made for another world:
+the rest is left undone, and WorldMoved tells the caller to look again. Other refusals of the apiserver are errors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from imageedit_operator.core.actions import (
+    Action,
+    ApplyService,
+    CreateDeployment,
+    DeleteDeployment,
+    DeletePod,
+    DrainPod,
+    PostEvent,
+    ScaleDeployment,
+    SetDeletionCost,
+    SetGate,
+)
+from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.errors import ApiError, WorldMoved
+from imageedit_operator.kube.client import DEPLOYMENTS, EVENTS, FIELD_MANAGER, PODS, SERVICES, Kube
+from imageedit_operator.kube.parsing import DELETION_COST, WARM_GATE, foreign_owner, timestamp
+
+logger = logging.getLogger(__name__)
+
+PROBES_PORT = 8080
+DRAIN_TIMEOUT_S = 3.0
+EVENT_BUCKET_S = 600
+LONGEST_NOTE = 1000
+
+MOVES_CARDS = (ScaleDeployment, CreateDeployment, DeleteDeployment, DeletePod)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subject:
+    """The resource that the actions belong to."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
+def describe(action: Action) -> str:
+    """The action for the log: its values, of a manifest only the name."""
+    if isinstance(action, ApplyService | CreateDeployment):
+        return f"{type(action).__name__}(name={action.manifest['metadata']['name']!r})"
+    return repr(action)
+
+
+class Executor:
+    """Writes to one cluster; `clock` is UTC epoch seconds."""
+
+    def __init__(
+        self, kube: Kube, http: aiohttp.ClientSession, *, clock: Callable[[], float], probes_port: int = PROBES_PORT
+    ) -> None:
+        self._kube = kube
+        self._http = http
+        self._clock = clock
+        self._probes_port = probes_port
+
+    async def execute(self, action: Action, subject: Subject, pods: Mapping[str, ObservedPod]) -> None:
+        """One action; `pods` by uid are those that the plan saw. Raises WorldMoved or ApiError."""
+        try:
+            await self._carry_out(action, subject, pods)
+        except ApiError as error:
+            if error.conflict or error.not_found:
+                raise WorldMoved(f"{type(action).__name__}: {error.message}") from error
+            raise
+
+    def _carry_out(  # noqa: PLR0911 - one return an action
+        self, action: Action, subject: Subject, pods: Mapping[str, ObservedPod]
+    ) -> Awaitable[object]:
+        namespace, kube = subject.namespace, self._kube
+        match action:
+            case ApplyService(manifest=manifest):
+                return kube.apply(SERVICES, namespace, manifest)
+            case CreateDeployment(manifest=manifest):
+                return self._create_deployment(subject, manifest)
+            case ScaleDeployment(name=name, uid=uid, resource_version=version, replicas=replicas):
+                body = {"metadata": {"uid": uid, "resourceVersion": version}, "spec": {"replicas": replicas}}
+                return kube.patch(DEPLOYMENTS, namespace, name, body)
+            case DeleteDeployment(name=name, uid=uid, resource_version=version):
+                return kube.delete(DEPLOYMENTS, namespace, name, uid=uid, resource_version=version)
+            case SetGate(pod=name):
+                body = gate_patch(action, pods.get(action.uid), self._clock())
+                return kube.patch(PODS, namespace, name, body, strategic=True, subresource="status")
+            case DrainPod(ip=ip, uid=uid, pod=name):
+                return self._drain(ip, uid, f"{namespace}/{name}")
+            case SetDeletionCost(pod=name, uid=uid, cost=cost):
+                annotation = {"metadata": {"uid": uid, "annotations": {DELETION_COST: str(cost)}}}
+                return kube.patch(PODS, namespace, name, annotation)
+            case DeletePod(pod=name, uid=uid):
+                return kube.delete(PODS, namespace, name, uid=uid)
+            case PostEvent():
+                return self._post(action, subject)
+
+    async def _create_deployment(self, subject: Subject, manifest: Mapping[str, Any]) -> None:
+        """Apply only what is absent: a revision's template is written once and never again."""
+        name = manifest["metadata"]["name"]
+        try:
+            present = await self._kube.get(DEPLOYMENTS, subject.namespace, name)
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            await self._kube.apply(DEPLOYMENTS, subject.namespace, manifest)
+            return
+        owner = foreign_owner(present, owner_uid=subject.uid)
+        raise WorldMoved(f"Deployment {name} exists already" + (f" and belongs to {owner}" if owner else ""))
+
+    async def _drain(self, ip: str, uid: str, pod: str) -> None:
+        """A pod that does not listen is asked again by the next plan, so a failure is only logged."""
+        host = f"[{ip}]" if ":" in ip else ip
+        url = f"http://{host}:{self._probes_port}/drain"
+        headers = {"Authorization": f"Bearer {uid}"}
+        timeout = aiohttp.ClientTimeout(total=DRAIN_TIMEOUT_S)
+        try:
+            async with self._http.post(url, headers=headers, timeout=timeout) as answer:
+                if answer.status != 202:
+                    logger.warning("drain of %s was answered with %s", pod, answer.status)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            logger.warning("drain of %s did not reach it: %s", pod, str(error) or "no answer in time")
+
+    async def _post(self, event: PostEvent, subject: Subject) -> None:
+        """An Event tells a story to people: that one is missing must not hold up the work."""
+        try:
+            await self._kube.create(EVENTS, subject.namespace, event_manifest(event, subject, self._clock()))
+        except ApiError as error:
+            if not error.conflict:  # the same one was posted moments ago
+                logger.warning("event %s could not be posted: %s", event.reason, error)
+
+
+def gate_patch(action: SetGate, seen: ObservedPod | None, now: float) -> dict[str, Any]:
+    """The strategic merge patch of the pod's status; merges by condition type, so the others stay.
+
+    The uid makes the apiserver refuse when the name belongs to another pod by now.
+    `lastTransitionTime` moves with the value and with the reason: a drain is timed from it, and
+    begins on pods whose gate is closed already.
+    """
+    kept = seen is not None and seen.gate == action.value and seen.gate_reason == action.reason and seen.gate_since > 0
+    since = seen.gate_since if seen is not None and kept else now
+    condition = {
+        "type": WARM_GATE,
+        "status": "True" if action.value else "False",
+        "reason": action.reason,
+        "message": action.message,
+        "lastTransitionTime": timestamp(since),
+    }
+    return {"metadata": {"uid": action.uid}, "status": {"conditions": [condition]}}
+
+
+def event_manifest(event: PostEvent, subject: Subject, now: float) -> dict[str, Any]:
+    """An Event whose name repeats for the same words within ten minutes, so that it exists once."""
+    words = "\0".join((subject.uid, event.type, event.reason, event.message, str(int(now) // EVENT_BUCKET_S)))
+    digest = hashlib.sha256(words.encode()).hexdigest()[:16]
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": f"{subject.name}.{digest}", "namespace": subject.namespace},
+        "eventTime": timestamp(now).replace("Z", ".000000Z"),
+        "type": event.type,
+        "reason": event.reason,
+        "note": event.message[:LONGEST_NOTE],
+        "action": event.reason,
+        "reportingController": FIELD_MANAGER,
+        "reportingInstance": FIELD_MANAGER,
+        "regarding": {
+            "apiVersion": subject.api_version,
+            "kind": subject.kind,
+            "namespace": subject.namespace,
+            "name": subject.name,
+            "uid": subject.uid,
+        },
+    }

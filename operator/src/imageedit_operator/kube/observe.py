@@ -1,0 +1,149 @@
+"""One look at everything that a plan about one resource may depend on.
+
+Reads only. What the apiserver refuses is an ApiError; what pods, nodes and Prometheus do not tell
+becomes Unknown, because a plan can live without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import aiohttp
+
+from imageedit_operator.core import manifests
+from imageedit_operator.core.observed import (
+    CardLedger,
+    Known,
+    Observed,
+    ObservedDeployment,
+    ObservedPod,
+    QueueSample,
+    Unknown,
+    WarmReport,
+)
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.revision import deployment_name, revision_hash
+from imageedit_operator.errors import ApiError
+from imageedit_operator.http_reading import read_bounded
+from imageedit_operator.kube.cards import CardBook
+from imageedit_operator.kube.client import DEPLOYMENTS, PODS, SERVICES, Kube, Manifest
+from imageedit_operator.kube.parsing import (
+    DEPLOYMENT_LABEL,
+    foreign_owner,
+    is_subset,
+    parse_deployment,
+    parse_pod,
+    parse_warm_report,
+)
+from imageedit_operator.queue_metrics import read_queue
+
+PROBES_PORT = 8080
+WARMZ_TIMEOUT_S = 2.0
+WARMZ_AT_ONCE = 32
+LONGEST_REPORT_BYTES = 256 * 1024
+
+
+class Observer:
+    """Looks at one cluster."""
+
+    def __init__(
+        self, kube: Kube, http: aiohttp.ClientSession, cards: CardBook, *, probes_port: int = PROBES_PORT
+    ) -> None:
+        self._kube = kube
+        self._http = http
+        self._cards = cards
+        self._probes_port = probes_port
+        self._warmz = asyncio.Semaphore(WARMZ_AT_ONCE)
+
+    async def observe(self, resource: ImageEditDeployment, manifest: Mapping[str, Any]) -> Observed:
+        """What the cluster says now. Raises ApiError."""
+        deployments, pods, service, cards = await asyncio.gather(
+            self._deployments(resource), self._pods(resource), self._service(resource), self._ledger(resource)
+        )
+        queue = await self._queue(resource, pods)
+        return Observed(
+            deployments=deployments,
+            pods=pods,
+            service_exists=service is not None,
+            service_matches=service is not None and is_subset(manifests.service(resource), service),
+            service_foreign_owner=foreign_owner(service, owner_uid=resource.uid) if service is not None else "",
+            cards=cards,
+            queue=queue,
+            status=manifest.get("status") or {},
+        )
+
+    async def _deployments(self, resource: ImageEditDeployment) -> tuple[ObservedDeployment, ...]:
+        found = await self._kube.list_all(DEPLOYMENTS, resource.namespace, labels=_labels(resource))
+        wanted = deployment_name(resource.name, revision_hash(resource))
+        if all(raw["metadata"]["name"] != wanted for raw in found):
+            stranger = await self._get_or_none(resource.namespace, wanted)
+            found += [stranger] if stranger is not None else []
+        return tuple(parse_deployment(raw, owner_uid=resource.uid) for raw in found)
+
+    async def _get_or_none(self, namespace: str, name: str) -> Manifest | None:
+        """A Deployment of the wanted name that our labels do not find, which the plan must not overwrite."""
+        try:
+            return await self._kube.get(DEPLOYMENTS, namespace, name)
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+
+    async def _service(self, resource: ImageEditDeployment) -> Manifest | None:
+        try:
+            return await self._kube.get(SERVICES, resource.namespace, resource.name)
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+
+    async def _pods(self, resource: ImageEditDeployment) -> tuple[ObservedPod, ...]:
+        found = await self._kube.list_all(PODS, resource.namespace, labels=_labels(resource))
+        return tuple(await asyncio.gather(*(self._pod(raw) for raw in found)))
+
+    async def _pod(self, raw: Manifest) -> ObservedPod:
+        pod = parse_pod(raw)
+        if not (pod.ip and pod.started) or pod.terminating:
+            return pod
+        async with self._warmz:
+            return parse_pod(raw, report=await ask_warmz(self._http, pod.ip, self._probes_port))
+
+    async def _ledger(self, resource: ImageEditDeployment) -> Known[CardLedger] | Unknown:
+        accelerator = resource.accelerator
+        if not accelerator.resource_name:
+            return Unknown(reason="NoCardAsked", message="spec.accelerator.resourceName is empty: pods ask for no card")
+        return await self._cards.read(resource=accelerator.resource_name, count=accelerator.count)
+
+    async def _queue(self, resource: ImageEditDeployment, pods: Sequence[ObservedPod]) -> Known[QueueSample] | Unknown:
+        if resource.autoscaling is None:
+            return Unknown(reason="NotAsked", message="the resource does not scale on its queue")
+        return await read_queue(
+            self._http,
+            address=resource.autoscaling.prometheus_address,
+            namespace=resource.namespace,
+            deployment=resource.name,
+            live_ips=frozenset(pod.ip for pod in pods if pod.ip and pod.started),
+        )
+
+
+async def ask_warmz(
+    http: aiohttp.ClientSession, ip: str, port: int, *, timeout_s: float = WARMZ_TIMEOUT_S
+) -> Known[WarmReport] | Unknown:
+    """A pod's own report, warm or not (503 carries one too); never raises."""
+    host = f"[{ip}]" if ":" in ip else ip
+    timeout = aiohttp.ClientTimeout(total=timeout_s)
+    try:
+        async with http.get(f"http://{host}:{port}/warmz", timeout=timeout, allow_redirects=False) as answer:
+            return Known(value=parse_warm_report(json.loads(await read_bounded(answer, LONGEST_REPORT_BYTES))))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return Unknown(reason="BadAnswer", message=f"/warmz of {ip} is not a warm report: {error!r}")
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        why = str(error) or f"no answer within {timeout_s:g} s"
+        return Unknown(reason="Unreachable", message=f"/warmz of {ip} does not answer: {why}")
+
+
+def _labels(resource: ImageEditDeployment) -> str:
+    return f"{DEPLOYMENT_LABEL}={resource.name}"

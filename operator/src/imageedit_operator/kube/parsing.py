@@ -1,0 +1,165 @@
+"""Raw JSON objects of the apiserver, and a pod's `/warmz`, as the frozen values of `core.observed`.
+
+Pure. Fields that Kubernetes leaves out when they are empty are read with their defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
+
+REVISION_LABEL = "imageedit.dev/revision"
+DEPLOYMENT_LABEL = "imageedit.dev/deployment"
+WARM_GATE = "imageedit.dev/warm"
+SERVER_CONTAINER = "server"
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+Raw = Mapping[str, Any]
+
+
+def epoch_s(text: str | None) -> float:
+    """`2026-11-30T03:00:00Z` as UTC epoch seconds; 0 for nothing."""
+    if not text:
+        return 0.0
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC).timestamp()
+
+
+def timestamp(now: float) -> str:
+    """Epoch seconds as Kubernetes writes a time: whole seconds, UTC."""
+    return datetime.fromtimestamp(int(now), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
+    """One Deployment; `owned` when the resource with `owner_uid` is its controller."""
+    metadata = raw["metadata"]
+    owner = foreign_owner(raw, owner_uid=owner_uid)
+    return ObservedDeployment(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        revision_hash=(metadata.get("labels") or {}).get(REVISION_LABEL, ""),
+        replicas=(raw.get("spec") or {}).get("replicas", 1),
+        created_at=epoch_s(metadata.get("creationTimestamp")),
+        owned=not owner,
+        foreign_owner=owner,
+    )
+
+
+def foreign_owner(raw: Raw, *, owner_uid: str) -> str:
+    """Who controls the object instead of the resource with `owner_uid`; empty when that one does."""
+    for owner in raw["metadata"].get("ownerReferences") or []:
+        if owner.get("controller"):
+            return "" if owner.get("uid") == owner_uid else f"{owner.get('kind')} {owner.get('name')}"
+    return "nobody"
+
+
+def is_subset(wanted: Any, live: Any) -> bool:
+    """True when every field of `wanted` stands in `live`; lists must agree item by item.
+
+    The apiserver leaves out many fields that are false or empty: absent is as good as that.
+    """
+    if isinstance(wanted, Mapping):
+        return isinstance(live, Mapping) and all(
+            is_subset(value, live[name]) if name in live else not value for name, value in wanted.items()
+        )
+    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
+        return (
+            isinstance(live, Sequence)
+            and len(wanted) == len(live)
+            and all(is_subset(one, other) for one, other in zip(wanted, live, strict=True))
+        )
+    return bool(wanted == live)
+
+
+def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) -> ObservedPod:
+    """One server pod, with the answer to `/warmz` when it was asked."""
+    metadata, status = raw["metadata"], raw.get("status") or {}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or []}
+    scheduled, gate = conditions.get("PodScheduled", {}), conditions.get(WARM_GATE)
+    unschedulable = scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable"
+    container = _server_container(status)
+    running = "running" in (container.get("state") or {})
+    last = (container.get("state") or {}).get("terminated") or (container.get("lastState") or {}).get("terminated")
+    waiting = _waiting(status)
+    return ObservedPod(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        revision_hash=(metadata.get("labels") or {}).get(REVISION_LABEL, ""),
+        node=(raw.get("spec") or {}).get("nodeName", ""),
+        ip=status.get("podIP", ""),
+        phase=status.get("phase", "Pending"),
+        created_at=epoch_s(metadata.get("creationTimestamp")),
+        terminating="deletionTimestamp" in metadata,
+        unschedulable=unschedulable,
+        unschedulable_since=epoch_s(scheduled.get("lastTransitionTime")) if unschedulable else 0.0,
+        unschedulable_message=scheduled.get("message", "") if unschedulable else "",
+        ready=conditions.get("Ready", {}).get("status") == "True",
+        container_id=container.get("containerID", "") if running else "",
+        started=running,
+        restarts=container.get("restartCount", 0),
+        waiting_reason=waiting.get("reason", ""),
+        waiting_message=waiting.get("message", ""),
+        last_exit_code=last.get("exitCode") if last else None,
+        last_exit_message=(last.get("message") or "").strip() if last else "",
+        failed_reason=status.get("reason", "") if status.get("phase") == "Failed" else "",
+        gate=None if gate is None else gate.get("status") == "True",
+        gate_reason=(gate or {}).get("reason") or "",
+        gate_message=(gate or {}).get("message") or "",
+        gate_since=epoch_s((gate or {}).get("lastTransitionTime")),
+        deletion_cost=_deletion_cost(metadata),
+        report=report or Unknown(reason="NotAsked", message="the pod was not asked"),
+    )
+
+
+def parse_warm_report(body: Any) -> WarmReport:
+    """The body of `/warmz`; raises ValueError, KeyError or TypeError on anything else."""
+    check, error = body["check"] or {}, body["error"] or {}
+    return WarmReport(
+        warm=_boolean(body["warm"]),
+        revision_hash=str(body["revisionHash"]),
+        digest=str(body["digest"] or ""),
+        instance=str(body["instance"]),
+        warmup_s=float(body["warmupSeconds"] or 0.0),
+        edit_s_by_size={str(size): float(seconds) for size, seconds in (body["sizes"] or {}).items()},
+        check_ok=_boolean(check.get("ok", False)),
+        check_message=str(check.get("message") or ""),
+        draining=_boolean(body["draining"]),
+        accepting=_boolean(body["accepting"]),
+        running=int(body["running"]),
+        waiting=int(body["waiting"]),
+        error_reason=str(error.get("reason") or ""),
+        error_message=str(error.get("message") or ""),
+    )
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a boolean")
+    return value
+
+
+def _server_container(status: Raw) -> Raw:
+    for container in status.get("containerStatuses") or []:
+        if container.get("name") == SERVER_CONTAINER:
+            return dict(container)
+    return {}
+
+
+def _waiting(status: Raw) -> Raw:
+    """Why a container waits; ContainerCreating and PodInitializing are the normal way, not a reason."""
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") not in {None, "", "ContainerCreating", "PodInitializing"}:
+            return dict(waiting)
+    return {}
+
+
+def _deletion_cost(metadata: Raw) -> int:
+    text = (metadata.get("annotations") or {}).get(DELETION_COST, "0")
+    try:
+        return int(text)
+    except ValueError:
+        return 0  # someone else's annotation; the ReplicaSet controller ignores it as well

@@ -1,0 +1,66 @@
+"""Writing the resource's status, only when it changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube
+from imageedit_operator.workqueue import Key
+
+Raw = Mapping[str, Any]
+
+
+def merge_diff(live: Raw, wanted: Raw) -> dict[str, Any]:
+    """The merge patch that turns `live` into `wanted`: what is gone becomes null, lists are replaced whole."""
+    patch: dict[str, Any] = {name: None for name in live if name not in wanted}
+    for name, value in wanted.items():
+        before = live.get(name)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            deeper = merge_diff(before, value)
+            if deeper:
+                patch[name] = deeper
+        elif name not in live or before != value:
+            patch[name] = value
+    return patch
+
+
+class StatusWriter:
+    """Remembers what the apiserver made of the last write.
+
+    A CRD that is older than the operator prunes fields from the status. Without this memory each
+    pass would find them missing and write again, for ever.
+    """
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+        self._written: dict[Key, tuple[Raw, Raw]] = {}
+
+    async def write(self, key: Key, resource_version: str, live: Raw, status: Raw) -> bool:
+        """True when a write was needed. Raises ApiError; a conflict means that the resource changed meanwhile.
+
+        The version is the precondition, because for custom resources the apiserver overlooks a uid.
+        """
+        wanted: dict[str, Any] = _normal(status)
+        if wanted == live or self._written.get(key) == (wanted, live):
+            return False
+        body = {"metadata": {"resourceVersion": resource_version}, "status": merge_diff(live, wanted)}
+        stored = await self._kube.patch(IMAGE_EDIT_DEPLOYMENTS, key.namespace, key.name, body, subresource="status")
+        self._written[key] = (wanted, stored.get("status") or {})
+        return True
+
+    def forget(self, key: Key) -> None:
+        """The resource is gone."""
+        self._written.pop(key, None)
+
+
+def _normal(status: Raw) -> Any:
+    """As the apiserver returns it: lists for tuples, nothing for None."""
+    return _without_none(json.loads(json.dumps(status)))
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_none(item) for name, item in value.items() if item is not None}
+    return [_without_none(item) for item in value] if isinstance(value, list) else value

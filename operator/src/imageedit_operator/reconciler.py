@@ -1,0 +1,198 @@
+"""One pass over one resource: observe, plan, execute, write the status when it changed.
+
+Every error ends here, once: the key backs off by itself and other keys do not notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from imageedit_operator.core.actions import Plan, PostEvent
+from imageedit_operator.core.observed import Known, Observed
+from imageedit_operator.core.plan import PlanMemory, plan
+from imageedit_operator.core.resource import ImageEditDeployment, InvalidResource, parse
+from imageedit_operator.core.status import invalid
+from imageedit_operator.errors import ApiError, WorldMoved
+from imageedit_operator.kube.cards import CardBook
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube, Manifest
+from imageedit_operator.kube.execute import MOVES_CARDS, Executor, Subject, describe
+from imageedit_operator.kube.observe import Observer
+from imageedit_operator.kube.status import StatusWriter
+from imageedit_operator.telemetry import Telemetry
+from imageedit_operator.workqueue import Key, WorkQueue
+
+logger = logging.getLogger(__name__)
+
+MOVED_AGAIN_S = 0.3
+SHORTEST_REQUEUE_S = 0.2
+
+
+Planner: TypeAlias = Callable[[ImageEditDeployment, Observed, PlanMemory, float], tuple[Plan, PlanMemory]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """How a pass ended: one of telemetry's results, and when to look again (None: when something changes)."""
+
+    result: str
+    again_after_s: float | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class Reconciler:
+    """What a pass needs; `clock` is UTC epoch seconds, `stopwatch` is monotonic."""
+
+    kube: Kube
+    observer: Observer
+    executor: Executor
+    cards: CardBook
+    status: StatusWriter
+    queue: WorkQueue
+    telemetry: Telemetry
+    clock: Callable[[], float]
+    stopwatch: Callable[[], float]
+    timeout_s: float
+    planner: Planner = plan
+    memories: dict[Key, tuple[str, PlanMemory]] = field(default_factory=dict)
+    """What plans remember between passes, with the uid that it belongs to."""
+
+    async def work(self) -> None:
+        """One worker: passes over due keys until the queue is closed."""
+        while (key := await self.queue.get()) is not None:
+            try:
+                await self._guarded(key)
+            finally:
+                self.queue.done(key)
+
+    async def _guarded(self, key: Key) -> None:
+        started = self.stopwatch()
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                outcome = await self.reconcile(key)
+        except TimeoutError:
+            outcome = Outcome(result="timeout")
+            delay_s = self.queue.add_failed(key)
+            logger.error("pass took longer than %g s, next in %.1f s", self.timeout_s, delay_s, extra=_about(key))
+        except ApiError as error:
+            outcome = Outcome(result="error")
+            delay_s = self.queue.add_failed(key, at_least_s=error.retry_after_s)
+            logger.error("%s; next pass in %.1f s", error, delay_s, extra=_about(key))
+        except Exception:
+            outcome = Outcome(result="error")
+            delay_s = self.queue.add_failed(key)
+            logger.exception("a defect ended the pass; next in %.1f s", delay_s, extra=_about(key))
+        else:
+            self.queue.forgive(key)
+            if outcome.again_after_s is not None:
+                self.queue.add_after(key, max(SHORTEST_REQUEUE_S, outcome.again_after_s))
+        self.telemetry.reconciled(outcome.result, self.stopwatch() - started)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One pass. Raises ApiError when the apiserver refuses or does not answer."""
+        manifest = await self._read(key)
+        if manifest is None:
+            return self._forget(key)
+        try:
+            resource = parse(manifest)
+        except InvalidResource as error:
+            return await self._refuse(key, manifest, str(error))
+        observed = await self.observer.observe(resource, manifest)
+        planned, memory = self.planner(resource, observed, self._memory(key, resource.uid), self.clock())
+        try:
+            await self._execute(key, manifest, planned, observed)
+            await self._write_status(key, manifest, planned.status)
+        except WorldMoved as moved:
+            logger.info("%s; planning anew", moved, extra=_about(key))
+            return Outcome(result="moved", again_after_s=MOVED_AGAIN_S)
+        self.memories[key] = (resource.uid, memory)
+        self._measure(key, resource, observed, planned)
+        return Outcome(result="ok", again_after_s=planned.requeue_after_s)
+
+    async def _read(self, key: Key) -> Manifest | None:
+        try:
+            return await self.kube.get(IMAGE_EDIT_DEPLOYMENTS, key.namespace, key.name)
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+
+    def _forget(self, key: Key) -> Outcome:
+        """Its children go by owner references; ours is only what we remember."""
+        self.memories.pop(key, None)
+        self.status.forget(key)
+        self.queue.forget(key)
+        self.telemetry.forget(key)
+        return Outcome(result="gone")
+
+    async def _refuse(self, key: Key, manifest: Manifest, why: str) -> Outcome:
+        """Say what is wrong and wait: the change of the spec is an event."""
+        live = manifest.get("status") or {}
+        status = invalid(why, live, generation=manifest["metadata"].get("generation", 0), now=self.clock())
+        try:
+            await self._write_status(key, manifest, status)
+        except WorldMoved:
+            return Outcome(result="moved", again_after_s=MOVED_AGAIN_S)
+        logger.warning("spec is invalid: %s", why, extra=_about(key))
+        return Outcome(result="invalid")
+
+    def _memory(self, key: Key, uid: str) -> PlanMemory:
+        known_uid, memory = self.memories.get(key, ("", PlanMemory()))
+        return memory if known_uid == uid else PlanMemory()  # a resource of the same name, created anew
+
+    async def _execute(self, key: Key, manifest: Manifest, planned: Plan, observed: Observed) -> None:
+        subject = _subject(manifest)
+        pods = {pod.uid: pod for pod in observed.pods}
+        for action in planned.actions:
+            logger.info("%s", describe(action), extra=_about(key) | {"reasons": list(planned.reasons)})
+            if isinstance(action, MOVES_CARDS):
+                self.cards.forget()
+            try:
+                await self.executor.execute(action, subject, pods)
+            except ApiError as error:
+                await self._tell_refusal(error, subject)
+                raise
+
+    async def _tell_refusal(self, error: ApiError, subject: Subject) -> None:
+        """A quota or an admission plugin said no: only the user can help, so the user must hear of it."""
+        if 400 <= error.status < 500 and error.status != 429:
+            refusal = PostEvent(type="Warning", reason="WriteRefused", message=error.message)
+            await self.executor.execute(refusal, subject, {})
+
+    async def _write_status(self, key: Key, manifest: Manifest, status: Mapping[str, Any]) -> None:
+        live = manifest.get("status") or {}
+        try:
+            written = await self.status.write(key, manifest["metadata"]["resourceVersion"], live, status)
+        except ApiError as error:
+            if error.conflict or error.not_found:
+                raise WorldMoved(f"status: {error.message}") from error
+            raise
+        before, after = live.get("desiredReplicas"), status.get("desiredReplicas")
+        if written and isinstance(before, int) and isinstance(after, int) and before != after:
+            self.telemetry.decided(key, before, after)
+
+    def _measure(self, key: Key, resource: ImageEditDeployment, observed: Observed, planned: Plan) -> None:
+        self.telemetry.status_seen(key, planned.status)
+        self.telemetry.cards_seen(key, observed.cards.value.free if isinstance(observed.cards, Known) else None)
+        if resource.autoscaling is None:
+            self.telemetry.forget_sample(key)
+        else:
+            self.telemetry.sample_seen(key, observed.queue.age_s if isinstance(observed.queue, Known) else None)
+
+
+def _subject(manifest: Manifest) -> Subject:
+    metadata = manifest["metadata"]
+    return Subject(
+        api_version=manifest["apiVersion"],
+        kind=manifest["kind"],
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+    )
+
+
+def _about(key: Key) -> dict[str, Any]:
+    return {"imageedit_namespace": key.namespace, "imageedit_deployment": key.name}

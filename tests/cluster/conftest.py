@@ -1,0 +1,97 @@
+"""The one cluster that all cluster tests share.
+
+It is left running when it ran before, or with IMAGEEDIT_KEEP=1. Tests of the cluster's own life
+(test_localcluster_lifecycle.py) go first, while no cluster runs.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localcluster import binaries, external, health
+from localcluster import cluster as local
+from localcluster.errors import LocalClusterError
+from localcluster.paths import cluster_layout
+from support.kubectl import Kubectl
+from support.resources import Resource
+from support.system import install_operator
+
+HERE = Path(__file__).parent
+LIFECYCLE = "test_localcluster_lifecycle.py"
+CARDS = 2
+TIMEOUT_S = 180
+"""The first test of a session also waits for the cluster to come up."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Lifecycle tests first, after any shuffle; a longer timeout for cluster tests that set none."""
+    items.sort(key=lambda item: item.path.name != LIFECYCLE)
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what is not cached before the first test: it takes minutes, which are no test's own time."""
+    wanted = any(item.path.is_relative_to(HERE) for item in session.items)
+    if not wanted or session.config.option.collectonly or external.kubeconfig() is not None:
+        return
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    try:
+        binaries.ensure(tuple(binaries.PROGRAMS), reporter.write_line if reporter is not None else print)
+    except LocalClusterError as error:
+        pytest.exit(f"the programs of the local cluster cannot be built: {error}", returncode=1)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[local.Cluster]:
+    """The running cluster, with two healthy cards at the start."""
+    ran_before = external.kubeconfig() is not None or health.healthy(cluster_layout())
+    yield local.up(cards=CARDS)
+    if not ran_before and not os.environ.get("IMAGEEDIT_KEEP"):
+        local.down()
+
+
+@pytest.fixture(scope="session")
+def kubectl(cluster: local.Cluster) -> Kubectl:
+    """kubectl and helm for the cluster, as its admin."""
+    return Kubectl(kubeconfig=cluster.kubeconfig, kubectl=cluster.kubectl, helm=cluster.helm)
+
+
+@pytest.fixture
+def namespace(kubectl: Kubectl) -> Iterator[str]:
+    """A namespace of the test's own; its pods are gone, and their cards free, when the test ends."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    kubectl.run("create", "namespace", name)
+    yield name
+    kubectl.run("delete", "namespace", name, "--wait=false")
+    kubectl.run("delete", "pods", "--all", "-n", name, "--grace-period=1", "--timeout=60s")
+
+
+@pytest.fixture(scope="session")
+def installed(kubectl: Kubectl) -> None:
+    """The operator, from the working tree's chart; what `make demo` left running gives its cards back first."""
+    kubectl.run("delete", "namespace", "demo", "--ignore-not-found")
+    install_operator(kubectl)
+
+
+@pytest.fixture
+def resource(installed: None, kubectl: Kubectl, namespace: str) -> Iterator[Resource]:
+    """A resource of the test's own, not created yet; its cards are free again when the test ends."""
+    made = Resource(kubectl, "edit", namespace)
+    yield made
+    made.delete()
+
+
+@pytest.fixture
+def other_resource(installed: None, kubectl: Kubectl, namespace: str) -> Iterator[Resource]:
+    """A second one beside it."""
+    made = Resource(kubectl, "other", namespace)
+    yield made
+    made.delete()

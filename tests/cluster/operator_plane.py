@@ -1,0 +1,132 @@
+"""What the operator's tests against a bare apiserver share: the apiserver, a client, objects, waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, KubeClient, Manifest, Resource, connect
+from localcluster import controlplane
+from localcluster.controlplane import ControlPlane
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMESPACES = Resource(group="", version="v1", plural="namespaces", namespaced=False)
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    """A bare apiserver that knows the custom resource."""
+    with controlplane.up_only() as started:
+        install(started)
+        yield started
+
+
+def install(plane: ControlPlane) -> None:
+    """The resource definition, established."""
+    kubectl(plane, "apply", "--server-side", "-f", str(ROOT / "crds/imageeditdeployments.yaml"))
+    kubectl(plane, "wait", "--for=condition=Established", "crd/imageeditdeployments.imageedit.dev", "--timeout=20s")
+
+
+def kubectl(plane: ControlPlane, *arguments: str, stdin: str = "") -> str:
+    """The output of kubectl as the admin; raises CalledProcessError."""
+    command = [str(plane.kubectl), "--kubeconfig", str(plane.kubeconfig), *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+@asynccontextmanager
+async def client(plane: ControlPlane, *, page_size: int = 500) -> AsyncIterator[KubeClient]:
+    """A client as the admin."""
+    path = str(plane.kubeconfig)
+    async with connect(path, timeout_s=10, on_request=lambda _verb, _code: None, page_size=page_size) as kube:
+        yield kube
+
+
+async def new_namespace(kube: KubeClient) -> str:
+    """A namespace of the test's own; nothing deletes it, for no controller would."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    await kube.create(NAMESPACES, "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return name
+
+
+def resource(name: str = "edit", **spec: Any) -> Manifest:
+    """An ImageEditDeployment whose pods ask for no card."""
+    return {
+        "apiVersion": "imageedit.dev/v1alpha1",
+        "kind": "ImageEditDeployment",
+        "metadata": {"name": name},
+        "spec": {
+            "model": {"name": "m", "revision": "1", "source": {"demo": {}}},
+            "server": {"image": "server:1", "sizes": ["128x128"]},
+            "accelerator": {"device": "cpu", "resourceName": ""},
+            **spec,
+        },
+    }
+
+
+async def create_resource(kube: KubeClient, namespace: str, name: str = "edit", **spec: Any) -> Manifest:
+    """A new ImageEditDeployment, as stored."""
+    return await kube.create(IMAGE_EDIT_DEPLOYMENTS, namespace, resource(name, **spec))
+
+
+def deployment(name: str, *, replicas: int = 0, labels: dict[str, str] | None = None) -> Manifest:
+    """A Deployment of one container."""
+    labels = labels or {"app": name}
+    container = {"name": "server", "image": "server:1"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name, **labels}}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def pod(name: str, *, labels: dict[str, str] | None = None, node: str = "") -> Manifest:
+    """A pod with the warm gate."""
+    spec: dict[str, Any] = {
+        "containers": [{"name": "server", "image": "server:1"}],
+        "readinessGates": [{"conditionType": "imageedit.dev/warm"}],
+    }
+    if node:
+        spec["nodeName"] = node
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}}, "spec": spec}
+
+
+async def eventually(look: Callable[[], Awaitable[T | None]], *, within_s: float, what: str) -> T:
+    """The first answer that is not None; fails the test when none comes in time."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        found = await look()
+        if found is not None:
+            return found
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{what}: not within {within_s:g} s")
+
+
+def audited_writes(plane: ControlPlane) -> list[tuple[str, str, str]]:
+    """Verb, URI and user of every write but the apiserver's own, since it began; access reviews store nothing."""
+    found = []
+    for line in plane.audit_log.read_text().splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # the last line is being written
+        kind, user = (event.get("objectRef") or {}).get("resource", ""), event["user"]["username"]
+        reads = event["verb"] in {"get", "list", "watch"} or kind == "selfsubjectaccessreviews"
+        if not reads and user != "system:apiserver":
+            found.append((event["verb"], event["requestURI"], user))
+    return found

@@ -1,0 +1,1 @@
+"""`make demo`: the whole system on this machine, step by step, left running."""

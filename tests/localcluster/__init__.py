@@ -1,0 +1,1 @@
+"""A real one-node Kubernetes with simulated NPU cards on this machine; see README.md."""

@@ -1,0 +1,68 @@
+"""The controller manager and the scheduler."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from localcluster import certs, kubeconfig, processes
+from localcluster.addresses import CLUSTER_PORTS
+from localcluster.paths import Layout
+from localcluster.processes import Record
+
+
+def make_identities(layout: Layout, url: str) -> None:
+    """Certificates and kubeconfigs of both, under the names that RBAC knows."""
+    for name in ("kube-controller-manager", "kube-scheduler"):
+        certs.sign(layout.certs, name, user=f"system:{name}", addresses=("127.0.0.1",))
+        kubeconfig.write(layout.config / f"{name}.kubeconfig", url=url, certs=layout.certs, name=name)
+
+
+def start_controller_manager(layout: Layout, binary: Path) -> Record:
+    """All controllers, without leader election: there is one of it, and an idle cluster writes less."""
+    identity = layout.config / "kube-controller-manager.kubeconfig"
+    flags = {
+        "kubeconfig": identity,
+        "authentication-kubeconfig": identity,
+        "authorization-kubeconfig": identity,
+        "root-ca-file": layout.certs / "ca.crt",
+        "service-account-private-key-file": layout.certs / "sa.key",
+        "use-service-account-credentials": "true",
+        "leader-elect": "false",
+        "bind-address": "127.0.0.1",
+        "secure-port": CLUSTER_PORTS.controller_manager,
+        "tls-cert-file": layout.certs / "kube-controller-manager.crt",
+        "tls-private-key-file": layout.certs / "kube-controller-manager.key",
+        "profiling": "false",
+    }
+    argv = [str(binary), *(f"--{name}={value}" for name, value in flags.items())]
+    return processes.start("kube-controller-manager", argv, pids=layout.pids, logs=layout.logs)
+
+
+def start_scheduler(layout: Layout, binary: Path) -> Record:
+    """The default scheduler; a pod that did not fit is looked at again within seconds."""
+    identity = layout.config / "kube-scheduler.kubeconfig"
+    config = layout.config / "kube-scheduler.json"
+    config.write_text(
+        json.dumps(
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "clientConnection": {"kubeconfig": str(identity)},
+                "leaderElection": {"leaderElect": False},
+                "podMaxBackoffSeconds": 3,
+                "enableProfiling": False,
+            }
+        )
+    )
+    flags = {
+        "config": config,
+        "authentication-kubeconfig": identity,
+        "authorization-kubeconfig": identity,
+        "bind-address": "127.0.0.1",
+        "secure-port": CLUSTER_PORTS.scheduler,
+        "tls-cert-file": layout.certs / "kube-scheduler.crt",
+        "tls-private-key-file": layout.certs / "kube-scheduler.key",
+    }
+    argv = [str(binary), *(f"--{name}={value}" for name, value in flags.items())]
+    return processes.start("kube-scheduler", argv, pids=layout.pids, logs=layout.logs)

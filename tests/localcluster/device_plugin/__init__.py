@@ -1,0 +1,1 @@
+"""A device plugin that advertises simulated Ascend cards to the kubelet."""

@@ -1,0 +1,3 @@
+module imageedit.dev/localcluster/pause
+
+go 1.24.0

@@ -1,0 +1,15 @@
+// Pause holds a pod's namespaces: it sleeps until it is told to stop.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
+	<-stop
+	os.Exit(0)
+}

@@ -1,0 +1,179 @@
+"""The card ledger counts what can be had, and says so when it cannot know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imageedit_operator.core.observed import CardLedger, Known, Unknown
+from imageedit_operator.errors import ApiError
+from imageedit_operator.kube.cards import (
+    FRESH_S,
+    CardBook,
+    NodeCards,
+    extended,
+    ledger,
+    repelling_taints,
+    requested_by,
+    usable_node,
+)
+from imageedit_operator.kube.client import Manifest
+from unit.operator_shell.builders import CARD, MemoryKube, holder, node, with_cards
+
+FORBIDDEN = ApiError(status=403, reason="Forbidden", message="nodes is forbidden")
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def read(kube: MemoryKube, *, count: int = 1) -> Known[CardLedger] | Unknown:
+    """One question to a fresh book."""
+    return await CardBook(kube, clock=Clock()).read(resource=CARD, count=count)
+
+
+async def counted(*objects: Manifest, count: int = 1) -> tuple[int, int]:
+    """Allocatable and free cards."""
+    answer = await read(with_cards(*objects), count=count)
+    assert isinstance(answer, Known)
+    return answer.value.allocatable, answer.value.free
+
+
+async def test_free_cards_are_those_that_no_pod_on_the_node_holds() -> None:
+    assert await counted(node(cards=4), holder("node-1"), node("node-2", cards=1)) == (5, 4)
+
+
+async def test_a_terminating_pod_still_holds_its_card() -> None:
+    leaving = holder("node-1")
+    leaving["metadata"]["deletionTimestamp"] = "2026-11-30T03:00:00Z"
+    assert await counted(node(cards=1), leaving) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "unusable",
+    [
+        node(cards=2, unschedulable=True),
+        node(cards=2, ready="False"),
+        node(cards=2, ready="Unknown"),
+        node(cards=2, taints=[{"key": "broken", "effect": "NoSchedule"}]),
+        node(cards=2, taints=[{"key": CARD, "effect": "NoExecute"}]),
+    ],
+)
+async def test_a_node_that_takes_no_new_pod_has_no_cards(unusable: Manifest) -> None:
+    assert await counted(unusable, holder("node-1")) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "taint", [{"key": CARD, "effect": "NoSchedule"}, {"key": "slow", "effect": "PreferNoSchedule"}]
+)
+async def test_a_taint_that_our_pods_bear_costs_nothing(taint: dict[str, str]) -> None:
+    assert await counted(node(cards=2, taints=[taint])) == (2, 2)
+
+
+async def test_cards_of_another_kind_do_not_count() -> None:
+    assert await counted(node(cards=1), holder("node-1", resource="nvidia.com/gpu")) == (1, 1)
+
+
+async def test_a_rest_that_is_too_small_for_a_pod_is_not_free() -> None:
+    assert await counted(node("a", cards=3), node("b", cards=1), count=2) == (4, 2)
+
+
+async def test_a_pod_on_a_vanished_node_takes_nothing_away() -> None:
+    assert await counted(node(cards=1), holder("gone", cards=5)) == (1, 1)
+
+
+async def test_a_cluster_without_cards_is_known_to_have_none() -> None:
+    assert await counted() == (0, 0)
+
+
+async def test_a_refused_list_is_unknown_and_names_the_right() -> None:
+    answer = await read(MemoryKube(refuse={"list nodes": FORBIDDEN}))
+    assert isinstance(answer, Unknown)
+    assert answer.reason == "Forbidden"
+    assert "grant the operator list on nodes" in answer.message
+
+
+async def test_a_silent_apiserver_is_unknown() -> None:
+    answer = await read(MemoryKube(refuse={"list": ApiError(status=0, reason="Unreachable", message="no answer")}))
+    assert isinstance(answer, Unknown)
+    assert answer.reason == "ApiError"
+
+
+async def test_one_snapshot_serves_every_resource_for_some_seconds() -> None:
+    clock, kube = Clock(), with_cards(node(cards=2))
+    book = CardBook(kube, clock=clock)
+    await book.read(resource=CARD, count=1)
+    clock.now += FRESH_S - 0.1
+    answer = await book.read(resource=CARD, count=1)
+    assert isinstance(answer, Known)
+    assert answer.age_s == pytest.approx(FRESH_S - 0.1)
+    assert kube.calls.count(("list", "nodes", "")) == 1
+    clock.now += 0.2
+    await book.read(resource=CARD, count=1)
+    assert kube.calls.count(("list", "nodes", "")) == 2
+
+
+async def test_a_write_that_moves_cards_makes_the_snapshot_old() -> None:
+    kube = with_cards(node(cards=2))
+    book = CardBook(kube, clock=Clock())
+    await book.read(resource=CARD, count=1)
+    book.forget()
+    await book.read(resource=CARD, count=1)
+    assert kube.calls.count(("list", "nodes", "")) == 2
+
+
+def container(count: object, **more: Any) -> dict[str, Any]:
+    """A container that asks for cards."""
+    return {"resources": {"requests": {CARD: str(count), "cpu": "1"}}, **more}
+
+
+@pytest.mark.parametrize(
+    ("spec", "cards"),
+    [
+        ({}, {}),
+        ({"containers": [container(1)]}, {CARD: 1}),
+        ({"containers": [container(1), container(2)]}, {CARD: 3}),
+        ({"containers": [container(1)], "initContainers": [container(4)]}, {CARD: 4}),
+        ({"containers": [container(3)], "initContainers": [container(2)]}, {CARD: 3}),
+        ({"containers": [container(1)], "initContainers": [container(1, restartPolicy="Always")]}, {CARD: 2}),
+        ({"containers": [{"resources": {"limits": {CARD: "2"}}}]}, {CARD: 2}),
+        ({"containers": [{}]}, {}),
+    ],
+)
+def test_a_pod_holds_what_its_containers_need_at_once(spec: dict[str, Any], cards: dict[str, int]) -> None:
+    assert requested_by({"spec": spec}) == cards
+
+
+def test_only_whole_extended_resources_are_cards() -> None:
+    quantities = {"cpu": "8", "memory": "1Gi", CARD: "8", "x.io/k": "2k", "x.io/odd": "1.5", "hugepages-2Mi": "0"}
+    assert extended(quantities) == {CARD: 8, "x.io/k": 2000}
+    assert extended(None) == {}
+
+
+def test_a_node_without_conditions_is_not_usable() -> None:
+    assert usable_node({}) is False
+    assert repelling_taints({}) == frozenset()
+
+
+NODE = st.builds(
+    lambda has, asked: NodeCards(allocatable={CARD: has}, requested={CARD: asked}),
+    st.integers(0, 16),
+    st.integers(0, 20),
+)
+
+
+@given(st.lists(NODE, max_size=8), st.integers(1, 16))
+def test_free_cards_are_whole_sets_within_what_is_there(nodes: list[NodeCards], count: int) -> None:
+    found = ledger(nodes, resource=CARD, count=count)
+    assert 0 <= found.free <= found.allocatable
+    assert found.free % count == 0
+    assert found.free <= sum(max(0, n.allocatable[CARD] - n.requested[CARD]) for n in nodes)

@@ -1,0 +1,254 @@
+"""One pass, its ends, and how a worker answers each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from imageedit_operator.core.actions import Action, ApplyService, Plan, ScaleDeployment
+from imageedit_operator.core.observed import Observed
+from imageedit_operator.core.plan import PlanMemory
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.errors import ApiError
+from imageedit_operator.kube.cards import CardBook
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.execute import Executor
+from imageedit_operator.kube.observe import Observer
+from imageedit_operator.kube.status import StatusWriter
+from imageedit_operator.reconciler import MOVED_AGAIN_S, Outcome, Reconciler
+from imageedit_operator.telemetry import Telemetry
+from imageedit_operator.workqueue import Key, WorkQueue
+from unit.operator_shell.builders import MemoryKube, cluster, custom_resource, with_resource
+from unit.operator_shell.virtual_time import now, run_virtual
+
+KEY = Key("team", "edit")
+SERVICE = ApplyService(manifest={"metadata": {"name": "edit"}})
+SCALE = ScaleDeployment(name="edit-gone", uid="u", resource_version="1", replicas=2, why="w")
+
+
+@dataclass(kw_only=True)
+class FixedPlan:
+    """A planner that always wants the same, and writes down what it was asked."""
+
+    actions: tuple[Action, ...] = ()
+    status: dict[str, Any] = field(default_factory=lambda: {"phase": "Serving", "desiredReplicas": 1})
+    again_s: float = 30.0
+    memories: list[PlanMemory] = field(default_factory=list)
+    answered: list[PlanMemory] = field(default_factory=list)
+    fails_with: Exception | None = None
+
+    def __call__(
+        self, resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, at: float
+    ) -> tuple[Plan, PlanMemory]:
+        if self.fails_with is not None:
+            raise self.fails_with
+        self.memories.append(memory)
+        self.answered.append(PlanMemory())
+        made = Plan(actions=self.actions, status=self.status, requeue_after_s=self.again_s, reasons=("because",))
+        return made, self.answered[-1]
+
+
+def reconciler(
+    kube: MemoryKube, planner: FixedPlan, http: aiohttp.ClientSession, *, timeout_s: float = 60
+) -> Reconciler:
+    """A reconciler over a cluster in memory, on the loop's clock."""
+    cards = CardBook(kube, clock=now)
+    return Reconciler(
+        kube=kube,
+        observer=Observer(kube, http, cards),
+        executor=Executor(kube, http, clock=now),
+        cards=cards,
+        status=StatusWriter(kube),
+        queue=WorkQueue(clock=now, random=lambda: 0.0),
+        telemetry=Telemetry(),
+        clock=now,
+        stopwatch=now,
+        timeout_s=timeout_s,
+        planner=planner,
+    )
+
+
+def passes(kube: MemoryKube, planner: FixedPlan, *, times: int = 1) -> tuple[Reconciler, list[Outcome]]:
+    """Passes over the resource, one after another."""
+
+    async def main() -> tuple[Reconciler, list[Outcome]]:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, planner, http)
+            return subject, [await subject.reconcile(KEY) for _ in range(times)]
+
+    return run_virtual(main)
+
+
+def metric(subject: Reconciler, line: str) -> bool:
+    """True when the exposition has this line."""
+    return line in subject.telemetry.render().decode().splitlines()
+
+
+def test_a_pass_executes_the_plan_then_writes_the_status() -> None:
+    kube = with_resource()
+    _, outcomes = passes(kube, FixedPlan(actions=(SERVICE,)))
+    assert kube.writes() == [("apply", "services", "edit"), ("patch", "imageeditdeployments", "edit")]
+    assert outcomes == [Outcome(result="ok", again_after_s=30.0)]
+
+
+def test_a_second_pass_with_the_same_plan_writes_nothing() -> None:
+    kube = with_resource()
+    passes(kube, FixedPlan(), times=2)
+    assert kube.writes() == [("patch", "imageeditdeployments", "edit")]
+
+
+def test_a_plan_gets_back_what_it_remembered() -> None:
+    planner = FixedPlan()
+    passes(with_resource(), planner, times=2)
+    assert planner.memories[1] is planner.answered[0]
+
+
+def test_a_resource_that_was_created_anew_begins_without_memory() -> None:
+    planner, kube = FixedPlan(), with_resource()
+
+    async def main() -> None:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, planner, http)
+            await subject.reconcile(KEY)
+            kube.put(IMAGE_EDIT_DEPLOYMENTS, custom_resource(uid="another"))
+            await subject.reconcile(KEY)
+
+    run_virtual(main)
+    assert planner.memories[1] is not planner.answered[0]
+
+
+def test_a_resource_that_is_gone_is_forgotten_with_its_series() -> None:
+    kube = with_resource()
+
+    async def main() -> tuple[Reconciler, Outcome]:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, FixedPlan(), http)
+            await subject.reconcile(KEY)
+            assert 'imageedit_deployment="edit"' in subject.telemetry.render().decode()
+            kube.objects.clear()
+            return subject, await subject.reconcile(KEY)
+
+    subject, outcome = run_virtual(main)
+    assert outcome == Outcome(result="gone")
+    assert subject.memories == {}
+    assert 'imageedit_deployment="edit"' not in subject.telemetry.render().decode()
+
+
+def test_an_invalid_spec_is_said_in_the_status_and_waits_for_a_change() -> None:
+    kube = with_resource(replicas=-1)
+    _, outcomes = passes(kube, FixedPlan(), times=2)
+    assert outcomes == [Outcome(result="invalid")] * 2
+    assert kube.writes() == [("patch", "imageeditdeployments", "edit")]
+    conditions = {condition["type"]: condition for condition in kube.bodies[0]["status"]["conditions"]}
+    assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("False", "InvalidSpec")
+    assert "spec.replicas" in conditions["Ready"]["message"]
+
+
+def test_a_world_that_moved_leaves_the_rest_undone_and_looks_again_soon() -> None:
+    kube, planner = with_resource(), FixedPlan(actions=(SCALE, SERVICE))
+    subject, outcomes = passes(kube, planner)
+    assert outcomes == [Outcome(result="moved", again_after_s=MOVED_AGAIN_S)]
+    assert kube.writes() == [("patch", "deployments", "edit-gone")]
+    assert subject.memories == {}  # the plan was for another world, and so is what it remembered
+
+
+def test_a_resource_that_changed_meanwhile_is_a_world_that_moved() -> None:
+    kube = with_resource()
+    kube.refuse["patch"] = ApiError(status=409, reason="Conflict", message="changed")
+    assert passes(kube, FixedPlan())[1] == [Outcome(result="moved", again_after_s=MOVED_AGAIN_S)]
+
+
+def test_a_changed_decision_is_counted_once() -> None:
+    kube = cluster((IMAGE_EDIT_DEPLOYMENTS, custom_resource(status={"desiredReplicas": 1})))
+    subject, _ = passes(kube, FixedPlan(status={"desiredReplicas": 3}), times=2)
+    labels = '{direction="up",imageedit_deployment="edit",imageedit_namespace="team"}'
+    assert metric(subject, f"imageedit_operator_scaling_decisions_total{labels} 1.0")
+
+
+def test_a_write_that_moves_cards_makes_the_ledger_old() -> None:
+    kube = with_resource()
+    passes(kube, FixedPlan(actions=(SCALE,)), times=2)
+    assert kube.calls.count(("list", "nodes", "")) == 2
+
+
+def worked(
+    kube: MemoryKube,
+    planner: FixedPlan,
+    *,
+    for_s: float,
+    timeout_s: float = 60,
+    prepare: Callable[[], None] = lambda: None,
+) -> Reconciler:
+    """A worker at work for some virtual seconds, from one add on."""
+
+    async def main() -> Reconciler:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, planner, http, timeout_s=timeout_s)
+            worker = asyncio.ensure_future(subject.work())
+            subject.queue.add(KEY)
+            prepare()
+            await asyncio.sleep(for_s)
+            subject.queue.close()
+            await worker
+            return subject
+
+    return run_virtual(main)
+
+
+def test_a_worker_looks_again_when_the_plan_asks_for_it() -> None:
+    planner = FixedPlan(again_s=30.0)
+    worked(with_resource(), planner, for_s=100.0)
+    assert len(planner.memories) == 4  # at 0, 30, 60 and 90 s
+
+
+def test_errors_back_off_and_are_counted() -> None:
+    kube = with_resource()
+    kube.refuse["list pods"] = ApiError(status=500, reason="InternalError", message="etcd")
+    subject = worked(kube, FixedPlan(), for_s=10.0)
+    assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 5.0')  # at 0, 0.5, 1.5, 3.5 and 7.5 s
+
+
+def test_an_error_waits_as_long_as_the_apiserver_asked() -> None:
+    kube = with_resource()
+    kube.refuse["list pods"] = ApiError(status=429, reason="TooManyRequests", message="later", retry_after_s=8.0)
+    subject = worked(kube, FixedPlan(), for_s=10.0)
+    assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 2.0')
+
+
+def test_a_defect_ends_the_pass_and_not_the_worker() -> None:
+    subject = worked(with_resource(), FixedPlan(fails_with=ZeroDivisionError()), for_s=1.0)
+    assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 2.0')
+
+
+class SilentKube(MemoryKube):
+    """An apiserver that never answers a list of pods."""
+
+    async def list_all(self, resource: Any, namespace: str = "", *, labels: str = "") -> list[dict[str, Any]]:
+        if resource.plural == "pods":
+            await asyncio.sleep(1e9)
+        return await super().list_all(resource, namespace, labels=labels)
+
+
+def test_a_pass_that_takes_too_long_is_ended_and_backs_off() -> None:
+    kube = SilentKube()
+    kube.put(IMAGE_EDIT_DEPLOYMENTS, custom_resource())
+    subject = worked(kube, FixedPlan(), for_s=7.0, timeout_s=5.0)
+    assert metric(subject, 'imageedit_operator_reconcile_total{result="timeout"} 2.0')  # from 0 and from 5.5 s on
+
+
+def test_a_refused_write_is_told_to_the_user_by_an_event() -> None:
+    kube = with_resource()
+    kube.refuse["apply"] = ApiError(status=403, reason="Forbidden", message="exceeded quota: services")
+    subject = worked(kube, FixedPlan(actions=(SERVICE,)), for_s=0.1)
+    assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 1.0')
+    event = kube.bodies[-1]
+    assert (event["reason"], event["type"], event["note"]) == ("WriteRefused", "Warning", "exceeded quota: services")
+
+
+def test_a_key_that_is_invalid_waits_for_an_event() -> None:
+    subject = worked(with_resource(replicas=-1), FixedPlan(), for_s=500.0)
+    assert metric(subject, 'imageedit_operator_reconcile_total{result="invalid"} 1.0')
