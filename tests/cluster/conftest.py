@@ -19,7 +19,7 @@ from localcluster.errors import LocalClusterError
 from localcluster.paths import cluster_layout
 from support.kubectl import Kubectl
 from support.resources import Resource
-from support.system import install_operator
+from support.system import DEMO_NAME, DEMO_NAMESPACE, install_operator
 
 HERE = Path(__file__).parent
 LIFECYCLE = "test_localcluster_lifecycle.py"
@@ -77,7 +77,8 @@ def namespace(kubectl: Kubectl) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def installed(kubectl: Kubectl) -> None:
     """The operator, from the working tree's chart; what `make demo` left running gives its cards back first."""
-    kubectl.run("delete", "namespace", "demo", "--ignore-not-found")
+    if kubectl.exists("namespace", DEMO_NAMESPACE):
+        Resource(kubectl, DEMO_NAME, DEMO_NAMESPACE).delete()
     install_operator(kubectl)
 
 

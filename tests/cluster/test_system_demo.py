@@ -10,7 +10,8 @@ import pytest
 
 from localcluster.cluster import Cluster
 from support.kubectl import Kubectl
-from support.system import ROOT
+from support.resources import Resource
+from support.system import DEMO_NAME, DEMO_NAMESPACE, ROOT
 
 DEMO_TIMEOUT_S = 420
 
@@ -30,7 +31,7 @@ def test_the_demo_edits_scales_and_rolls_without_losing_a_request(
             check=False,
         )
     finally:
-        kubectl.run("delete", "namespace", "demo", "--ignore-not-found", timeout_s=180)
+        Resource(kubectl, DEMO_NAME, DEMO_NAMESPACE).delete()
 
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert done.stdout.strip().splitlines()[-1].startswith("demo ok:")

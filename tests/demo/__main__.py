@@ -16,10 +16,10 @@ from localcluster import cluster as local
 from localcluster.errors import LocalClusterError
 from support.kubectl import CommandFailed, Kubectl, condition, is_current, wait_for
 from support.load import Load, Tally
+from support.system import DEMO_NAME as NAME
+from support.system import DEMO_NAMESPACE as NAMESPACE
 from support.system import ROOT, api_url, diagnosis, image_edit_deployment, install_operator
 
-NAMESPACE = "demo"
-NAME = "qwen-demo"
 CARDS = 2
 FIRST_REVISION, SECOND_REVISION = "2026-11-a", "2026-11-b"
 CLIENTS = 6

@@ -5,8 +5,8 @@ Retries are off, so that each request has exactly one fate:
 | fate | when |
 | --- | --- |
 | answered | 200 with a picture |
-| refused | 429 or 503 with an error object, or the connection could not be made: nothing was accepted |
-| lost | anything else: the connection broke after the request was sent, a time-out, another 5xx |
+| refused | an error object with a code of REFUSALS, or the connection could not be made: nothing was accepted |
+| lost | anything else: the connection broke after the request was sent, a time-out, an accepted edit that failed |
 
 Bounded in clients and in time; `stop` ends it and waits for the requests on their way.
 """
@@ -24,6 +24,8 @@ import openai
 
 REQUEST_TIMEOUT_S = 120.0
 PAUSE_AFTER_REFUSAL_S = 0.5
+REFUSALS = frozenset({"queue_full", "too_many_uploads", "draining", "not_ready"})
+"""Codes of answers that say: not accepted, send it again."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -104,7 +106,7 @@ class Load:
             )
         except openai.APIStatusError as error:
             kind = f"{error.status_code} {error.code}"
-            (self.tally.refused if error.status_code in (429, 503) else self.tally.lost)[kind] += 1
+            (self.tally.refused if error.code in REFUSALS else self.tally.lost)[kind] += 1
             return False
         except openai.APIConnectionError as error:
             cause = error.__cause__

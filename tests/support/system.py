@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm" / "imageedit-operator"
 OPERATOR_NAMESPACE = "imageedit-system"
 RELEASE = "imageedit-operator"
+DEMO_NAMESPACE, DEMO_NAME = "imageedit-demo", "qwen-demo"
 SERVER_IMAGE = "imageedit.local/server:dev"
 INSTALL_TIMEOUT_S = 180.0
 BACKGROUND_TOLERANCE = 30
@@ -28,6 +29,12 @@ def install_operator(kubectl: Kubectl, *, values: tuple[str, ...] = ()) -> None:
     for value in values:
         arguments += ["--set", value]
     kubectl.run_helm(*arguments, timeout_s=INSTALL_TIMEOUT_S + 20)
+    # The image is a view of the checkout: a pod that ran before runs the code of before, and helm sees no change.
+    deployment = ("deployment", RELEASE, "-n", OPERATOR_NAMESPACE)
+    kubectl.run("rollout", "restart", *deployment)
+    kubectl.run(
+        "rollout", "status", *deployment, f"--timeout={INSTALL_TIMEOUT_S:.0f}s", timeout_s=INSTALL_TIMEOUT_S + 20
+    )
 
 
 def image_edit_deployment(

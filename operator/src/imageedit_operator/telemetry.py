@@ -16,6 +16,7 @@ from imageedit_operator.workqueue import Key, WorkQueue
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 RESULTS = ("ok", "gone", "invalid", "moved", "error", "timeout")
 RECONCILE_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+DIRECTIONS = ("up", "down")
 PER_RESOURCE = ("imageedit_namespace", "imageedit_deployment")
 
 # Else each counter has a second series, with its time of birth, that nobody reads.
@@ -113,6 +114,8 @@ class Telemetry:
         self._desired.labels(*key).set(status.get("desiredReplicas") or 0)
         self._ready.labels(*key).set(status.get("readyReplicas") or 0)
         self._updated.labels(*key).set(status.get("updatedReplicas") or 0)
+        for direction in DIRECTIONS:  # from zero, so that a rate sees the first decision
+            self._decisions.labels(direction, *key)
 
     def cards_seen(self, key: Key, free: int | None) -> None:
         """Free cards for a resource; None = unknown."""
@@ -144,7 +147,7 @@ class Telemetry:
         for gauge in (self._free_cards, self._cards_known, self._desired, self._ready, self._updated):
             _drop(gauge, *key)
         self.forget_sample(key)
-        for direction in ("up", "down"):
+        for direction in DIRECTIONS:
             _drop(self._decisions, direction, *key)
 
     def render(self) -> bytes:
