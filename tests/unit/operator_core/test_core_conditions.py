@@ -126,7 +126,7 @@ def test_waiting_for_card_is_about_cards_alone(found: Situation, status: str, re
         (replace(GOOD, reason="HoldWindow"), ("True", "QueueDepth"), ("True", "Fresh")),
         (replace(GOOD, reason="CardsExhausted", limited=True), ("True", "CardsExhausted"), ("True", "Fresh")),
         (HELD, ("False", "NoSeries"), ("False", "NoSeries")),
-        (replace(HELD, reason="BadAnswer"), ("False", "MetricsMissing"), ("False", "MetricsMissing")),
+        (replace(HELD, reason="SomethingNew"), ("False", "MetricsMissing"), ("False", "MetricsMissing")),
     ],
 )
 def test_scaling_and_metrics_follow_the_table(
