@@ -6,7 +6,7 @@ export PYTHONPATH := operator/src:server/src:tests
 export PYTHONDONTWRITEBYTECODE := 1
 SOURCES := operator/src server/src tests
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint types contracts verify test test-unit test-server test-cluster demo demo-down images
+.PHONY: help fmt lint types contracts verify test test-unit test-server test-apiserver test-images test-cluster demo demo-down images
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -36,10 +36,17 @@ test-unit: $(VENV)/.complete ## Pure cores and contracts between the parts
 test-server: $(VENV)/.complete ## The real server over a socket, with the tiny checkpoint
 	@$(PY) -m pytest tests/server
 
+test-apiserver: $(VENV)/.complete ## Operator, resource and chart against a real API server
+	@$(PY) -m pytest tests/apiserver
+
+test-images: $(VENV)/.complete ## Both images, built and run (root, buildah, debootstrap)
+	@$(PY) -m pytest tests/images
+
 test-cluster: $(VENV)/.complete ## The whole system on a real one-node Kubernetes (root)
 	@$(PY) -m pytest tests/cluster
 
-test: verify test-unit test-server test-cluster ## Everything; what CI runs
+test: verify test-unit ## Everything; what CI runs
+	@$(PYTHON) tests/tools/lanes.py test-cluster test-server,test-apiserver,test-images
 
 demo: $(VENV)/.complete ## Bring the whole system up, edit, scale and roll; leaves it running
 	@$(PY) -m demo

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from localcluster import binaries, external, health
 from localcluster import cluster as local
-from localcluster.errors import LocalClusterError
+from localcluster import external, health
 from localcluster.paths import cluster_layout
 from support.kubectl import Kubectl
+from support.programs import build_programs
 from support.resources import Resource
 from support.system import DEMO_NAME, DEMO_NAMESPACE, install_operator
 
@@ -30,7 +30,7 @@ TIMEOUT_S = 180
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Lifecycle tests first, after any shuffle; a longer timeout for cluster tests that set none."""
+    """Lifecycle tests first, after any shuffle; a longer timeout for tests that set none."""
     items.sort(key=lambda item: item.path.name != LIFECYCLE)
     for item in items:
         if item.path.is_relative_to(HERE) and item.get_closest_marker("timeout") is None:
@@ -38,15 +38,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build what is not cached before the first test: it takes minutes, which are no test's own time."""
-    wanted = any(item.path.is_relative_to(HERE) for item in session.items)
-    if not wanted or session.config.option.collectonly or external.kubeconfig() is not None:
-        return
-    reporter = session.config.pluginmanager.getplugin("terminalreporter")
-    try:
-        binaries.ensure(tuple(binaries.PROGRAMS), reporter.write_line if reporter is not None else print)
-    except LocalClusterError as error:
-        pytest.exit(f"the programs of the local cluster cannot be built: {error}", returncode=1)
+    """Programs that are not cached are built before the first test."""
+    if external.kubeconfig() is None:
+        build_programs(session, HERE)
 
 
 @pytest.fixture(scope="session")

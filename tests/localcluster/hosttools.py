@@ -25,6 +25,7 @@ PACKAGE_OF = {
     "prometheus": "prometheus",
     "promtool": "prometheus",
     "buildah": "buildah",
+    "debootstrap": "debootstrap",
     "openssl": "openssl",
 }
 CNI_PLUGINS = Path("/usr/lib/cni")
@@ -62,7 +63,7 @@ def ensure(progress: Progress, *, log: Path) -> None:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise LocalClusterError(f"programs are missing: as root run: apt-get install {' '.join(packages)}")
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
+    install = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", *packages]
     what = f"installing {' '.join(packages)}"
     with services_stay_stopped():
         if (

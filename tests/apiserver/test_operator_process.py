@@ -22,8 +22,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from cluster.operator_faults import LEADER_CHANGED, FaultProxy, faulty
-from cluster.operator_plane import (
+from apiserver.operator_faults import LEADER_CHANGED, FaultProxy, faulty
+from apiserver.operator_plane import (
     ROOT,
     audited_writes,
     client,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.operator_faults import GONE, LEADER_CHANGED, FaultProxy, faulty
-from cluster.operator_plane import (
+from apiserver.operator_faults import GONE, LEADER_CHANGED, FaultProxy, faulty
+from apiserver.operator_plane import (
     audited_writes,
     client,
     create_resource,

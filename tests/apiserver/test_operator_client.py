@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from cluster.operator_plane import (
+from apiserver.operator_plane import (
     client,
     create_resource,
     deployment,

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from localcluster import hosttools
+from localcluster.errors import LocalClusterError
+
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = ("buildah", "debootstrap")
 SECRET_FILES = ("/run/secrets", "/src")
 
 pytestmark = pytest.mark.timeout(600)
@@ -22,11 +24,12 @@ pytestmark = pytest.mark.timeout(600)
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Environment of a container store of the test's own, with both images in it."""
-    missing = [name for name in PROGRAMS if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"needs {' and '.join(missing)} (Debian: apt-get install {' '.join(missing)})")
     if os.geteuid() != 0:
         pytest.skip("a base is made with debootstrap, which needs root")
+    try:
+        hosttools.ensure(print, log=tmp_path_factory.mktemp("tools") / "apt.log")
+    except LocalClusterError as error:
+        pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("images")
     conf = folder / "storage.conf"
     conf.write_text(f'[storage]\ndriver = ""\ngraphroot = "{folder}/graph"\nrunroot = "{folder}/run"\n')
