@@ -4,6 +4,7 @@ import sys
 import time
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE
+from dataclasses import replace
 
 import pytest
 
@@ -47,3 +48,13 @@ async def test_torch_is_not_imported_by(module: str) -> None:
     process = await create_subprocess_exec(sys.executable, "-c", code, stdout=PIPE)
     printed, _ = await process.communicate()
     assert printed.decode().strip() == "[]"
+
+
+def test_a_negative_prompt_with_a_scale_doubles_the_time() -> None:
+    job = edit_job(steps=4, negative_prompt="blur", true_cfg_scale=4.0)
+    assert 0.2 <= stub(edit_s=0.1).edit(job, lambda step, steps: None).seconds < 0.6
+
+
+def test_a_job_without_a_picture_gives_a_grey_one_of_its_size() -> None:
+    job = replace(edit_job(), picture=b"")
+    assert set(stub(edit_s=0.0).edit(job, lambda step, steps: None).picture) == {127}

@@ -1,12 +1,14 @@
 """Warm-up: every size is run and timed, and bad pictures are found."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from imageedit_server.engine.base import OnStep
-from imageedit_server.engine.warmup import MIN_CONTRAST, check_edit, draw_picture, warm_up
-from imageedit_server.worker.protocol import EditJob, EditResult, LoadReport, Size, WarmReport, WorkerError
+from imageedit_server.engine.warmup import MIN_CONTRAST, check_edit, draw_picture, grid, warm_up
+from imageedit_server.worker.protocol import EditJob, EditResult, LoadReport, Shape, Size, WarmReport, WorkerError
 from server.workers import real_settings
 
 WIDE, SQUARE = Size(96, 64), Size(64, 64)
@@ -18,6 +20,7 @@ class RecordingEngine:
 
     def __init__(self, *, picture: bytes | None = None, error: Exception | None = None) -> None:
         self.jobs: list[EditJob] = []
+        self.now_s = 10.0
         self._picture = picture
         self._error = error
 
@@ -28,18 +31,20 @@ class RecordingEngine:
         self.jobs.append(job)
         if self._error is not None:
             raise self._error
-        on_step(job.steps, job.steps)
+        for step in range(1, job.steps + 1):
+            self.now_s += 0.1
+            on_step(step, job.steps)
+        self.now_s += 0.5
         picture = job.picture[::-1] if self._picture is None else self._picture
-        return EditResult(job_id=job.job_id, picture=picture, seconds=job.steps / 10)
+        return EditResult(job_id=job.job_id, picture=picture, seconds=job.steps / 10, steps=job.steps)
 
     def release_memory(self) -> None: ...
 
     def close(self) -> None: ...
 
 
-def warm(engine: RecordingEngine, *, sizes: tuple[Size, ...] = (SQUARE,), steps: int = 16) -> WarmReport:
-    clock = iter((10.0, 17.5))
-    return warm_up(engine, real_settings(sizes=sizes, steps=steps), clock_s=lambda: next(clock))
+def warm(engine: RecordingEngine, *, sizes: tuple[Size, ...] = (SQUARE,), steps: int = 16, **others: Any) -> WarmReport:
+    return warm_up(engine, real_settings(sizes=sizes, steps=steps, **others), clock_s=lambda: engine.now_s)
 
 
 def test_every_size_is_run_briefly_and_then_timed_with_all_steps() -> None:
@@ -47,7 +52,7 @@ def test_every_size_is_run_briefly_and_then_timed_with_all_steps() -> None:
     report = warm(engine, sizes=(SQUARE, WIDE))
     assert [(job.size, job.steps) for job in engine.jobs] == [(SQUARE, 2), (SQUARE, 16), (WIDE, 2), (WIDE, 16)]
     assert report.edit_s_by_size == {"64x64": 1.6, "96x64": 1.6}
-    assert report.warmup_s == 7.5
+    assert report.warmup_s == pytest.approx(2 * (0.2 + 0.5 + 1.6 + 0.5))
     assert report.check_ok
 
 
@@ -86,3 +91,51 @@ def test_no_picture_of_one_colour_passes(colour: bytes) -> None:
 def test_the_warm_up_picture_is_itself_a_picture() -> None:
     ok, message = check_edit(WIDE, bytes(3 * WIDE.area_px), draw_picture(WIDE))
     assert ok, message
+
+
+def test_plain_edits_at_every_size_come_first_and_the_dearest_last() -> None:
+    shapes = grid(real_settings(sizes=(SQUARE, WIDE), max_references=2, warm_cfg=True))
+    assert [str(shape) for shape in shapes] == [
+        "64x64",
+        "96x64",
+        "64x64 and a negative prompt",
+        "96x64 and a negative prompt",
+        "64x64 with 2 pictures",
+        "96x64 with 2 pictures",
+        "64x64 with 2 pictures and a negative prompt",
+        "96x64 with 2 pictures and a negative prompt",
+    ]
+
+
+def test_only_plain_edits_are_warmed_unless_the_settings_allow_more() -> None:
+    assert grid(real_settings(sizes=(SQUARE, WIDE))) == (Shape(size=SQUARE), Shape(size=WIDE))
+
+
+def test_every_shape_that_is_served_was_run_as_such_a_job() -> None:
+    engine = RecordingEngine()
+    report = warm(engine, max_references=2, warm_cfg=True)
+    assert [warmed.shape for warmed in report.served] == [job.shape for job in engine.jobs[1::2]]
+    assert [(job.shape.references, job.cfg) for job in engine.jobs[1::2]] == [
+        (1, False),
+        (1, True),
+        (2, False),
+        (2, True),
+    ]
+    assert report.edit_s_by_size == {"64x64": 1.6}
+
+
+def test_a_budget_that_is_spent_leaves_out_all_but_the_plain_edits() -> None:
+    engine = RecordingEngine()
+    report = warm(engine, sizes=(SQUARE, WIDE), max_references=2, warmup_budget_s=0.0)
+    assert [warmed.shape for warmed in report.served] == [Shape(size=SQUARE), Shape(size=WIDE)]
+    assert report.warmed(Shape(size=SQUARE, references=2)) is None
+
+
+def test_the_budget_is_looked_at_before_each_further_shape() -> None:
+    report = warm(RecordingEngine(), max_references=3, warmup_budget_s=3.0)  # one shape takes 2.8 s
+    assert [warmed.shape.references for warmed in report.served] == [1, 2]
+
+
+def test_the_longest_silence_counts_what_comes_before_and_after_the_steps() -> None:
+    (warmed,) = warm(RecordingEngine()).served
+    assert warmed.silence_s == pytest.approx(0.5)

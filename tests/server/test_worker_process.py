@@ -1,6 +1,7 @@
 """A worker never outlives the API process."""
 
 import asyncio
+import json
 import signal
 import sys
 from asyncio.subprocess import PIPE
@@ -9,8 +10,9 @@ import pytest
 
 from imageedit_server.worker.framing import read_message
 from imageedit_server.worker.process import describe_exit, end_process, start_process
-from imageedit_server.worker.protocol import Loading
-from server.workers import is_alive, kill, stub_settings, until_gone
+from imageedit_server.worker.protocol import Loading, WorkerError
+from imageedit_server.worker.supervisor import WorkerPhase
+from server.workers import edit_job, is_alive, kill, running_worker, stub_settings, until_gone
 
 _PARENT = """
 import asyncio, sys
@@ -77,3 +79,21 @@ async def test_a_worker_leaves_signals_for_the_group_to_the_api_process(signal_n
 )
 def test_an_exit_is_described(returncode: int, said: str) -> None:
     assert describe_exit(returncode) == said
+
+
+async def test_the_log_of_a_worker_is_json_with_the_job_and_without_the_prompt(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    async with running_worker(stub_settings(log_level="debug", pod="qwen-0")) as worker:
+        await worker.until(WorkerPhase.READY)
+        await worker.edit(edit_job("job-7", prompt="a secret wish"))
+        with pytest.raises(WorkerError):
+            await worker.edit(edit_job("job-8", prompt="fault: error"))
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    by_event = {line["event"]: line for line in lines if line["logger"] in ("imageedit.worker", "imageedit.warmup")}
+    assert by_event["edit_done"]["job_id"] == "job-7"
+    assert by_event["edit_failed"]["job_id"] == "job-8"
+    assert by_event["edit_failed"]["reason"] == "EditFailed"
+    assert by_event["warmed"]["shape"] == "128x128"
+    assert {line["pod"] for line in lines} == {"qwen-0"}
+    assert "secret" not in json.dumps(lines)

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,7 +159,7 @@ async def test_a_worker_that_hangs_is_killed_and_replaced() -> None:
         kill(hung_pid, signal.SIGSTOP)
         with pytest.raises(WorkerError, match="nothing was heard") as caught:
             await edit
-        assert caught.value.failure.reason == "WorkerLost"
+        assert caught.value.failure.reason == "Hung"
         await worker.until(WorkerPhase.READY)
         assert worker.pid != hung_pid
 
@@ -184,6 +185,38 @@ async def test_the_edit_after_an_abandoned_one_gets_its_own_answer() -> None:
     assert steps.seen[-1] == (16, 16)
 
 
+async def test_a_cancelled_job_ends_at_its_next_step_and_the_worker_goes_on() -> None:
+    steps = Steps()
+    async with running_worker(stub_settings(edit_s=0.1)) as worker:
+        await worker.until(WorkerPhase.READY)
+        pid = worker.pid
+        edit = asyncio.create_task(worker.edit(edit_job("long", steps=4000), on_step=steps))
+        await steps.first.wait()
+        worker.cancel("long")
+        with pytest.raises(WorkerError) as caught:
+            await edit
+        assert caught.value.failure.reason == "Cancelled"
+        assert not caught.value.failure.sticky
+        assert len(steps.seen) < 400
+        assert (await worker.edit(edit_job("after"))).job_id == "after"
+        assert worker.pid == pid
+    assert worker.restarts == 0
+
+
+async def test_cancelling_a_job_that_does_not_run_changes_nothing() -> None:
+    steps = Steps()
+    async with running_worker(stub_settings(edit_s=0.4)) as worker:
+        worker.cancel("a")  # not even started
+        await worker.until(WorkerPhase.READY)
+        worker.cancel("a")
+        edit = asyncio.create_task(worker.edit(edit_job("b"), on_step=steps))
+        await steps.first.wait()
+        worker.cancel("a")
+        assert (await edit).steps == 4
+        worker.cancel("b")
+        assert (await worker.edit(edit_job("b"))).job_id == "b"
+
+
 @pytest.mark.parametrize("phase", [WorkerPhase.LOADING, WorkerPhase.READY])
 async def test_stop_leaves_no_process_behind(phase: WorkerPhase) -> None:
     load_s = SLOW_S if phase is WorkerPhase.LOADING else 0.0
@@ -203,3 +236,65 @@ async def test_stop_answers_a_running_edit() -> None:
         await steps.first.wait()
     with pytest.raises(WorkerError, match="stopping"):
         await edit
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reason", "replaced"),
+    [
+        ("fault: error", "EditFailed", False),
+        ("fault: out of memory", "OutOfMemory", False),
+        ("fault: bad output", "BadOutput", False),
+        ("fault: sticky", "DeviceFault", True),
+        ("fault: crash", "WorkerLost", True),
+        ("fault: hang", "Hung", True),
+    ],
+)
+async def test_each_way_to_fail_is_answered_and_counted_once_and_the_next_edit_is_served(
+    prompt: str, reason: str, replaced: bool
+) -> None:
+    counted: list[str] = []
+    options: dict[str, Any] = {"hang_factor": 1.0, "hang_floor_s": 0.5, "on_failure": counted.append}
+    async with running_worker(stub_settings(), **options) as worker:
+        await worker.until(WorkerPhase.READY)
+        with pytest.raises(WorkerError) as caught:
+            await worker.edit(edit_job("bad", prompt=prompt))
+        assert (caught.value.failure.reason, caught.value.failure.sticky) == (reason, replaced)
+        await worker.until(WorkerPhase.READY)
+        assert (await worker.edit(edit_job("good"))).job_id == "good"
+        assert worker.restarts == int(replaced)
+    assert counted == [reason]
+
+
+async def test_the_watchdog_knows_how_long_the_slowest_step_of_the_warm_up_took() -> None:
+    steps = Steps()
+    options = {"hang_factor": 3.0, "hang_floor_s": 0.1}
+    async with running_worker(stub_settings(edit_s=2.0), **options) as worker:  # half a second a step
+        await worker.until(WorkerPhase.READY)
+        assert (await worker.edit(edit_job(steps=4), on_step=steps)).steps == 4
+        assert worker.restarts == 0
+
+
+@pytest.mark.parametrize(
+    ("load_s", "edit_s", "reason", "said"),
+    [(SLOW_S, 0.0, "ModelInvalid", "not loaded within 1.5 s"), (0.0, SLOW_S, "WarmupFailed", "1.5 s after the start")],
+)
+async def test_a_start_that_takes_too_long_is_ended_with_what_took_so_long(
+    load_s: float, edit_s: float, reason: str, said: str
+) -> None:
+    counted: list[str] = []
+    options: dict[str, Any] = {"start_deadline_s": 1.5, "on_failure": counted.append}
+    async with running_worker(stub_settings(load_s=load_s, edit_s=edit_s), **options) as worker:
+        await worker.until(WorkerPhase.FAILED, timeout_s=10)
+        assert worker.failure is not None
+        assert worker.failure.reason == reason
+        assert said in worker.failure.message
+        assert worker.pid is None
+    assert counted == [reason]
+
+
+async def test_the_deadline_of_the_start_does_not_end_a_worker_that_is_warm() -> None:
+    async with running_worker(stub_settings(edit_s=0.1), start_deadline_s=2.0) as worker:
+        await worker.until(WorkerPhase.READY)
+        result = await worker.edit(edit_job(steps=100))
+        assert result.seconds > 2.0
+        assert worker.restarts == 0

@@ -21,16 +21,22 @@ def stub_settings(
     steps: int = 4,
     edit_s: float = 0.02,
     load_s: float = 0.0,
+    **others: Any,
 ) -> EngineSettings:
     return EngineSettings(
-        model_dir=model_dir, device="cpu", sizes=sizes, steps=steps, stub_edit_s=edit_s, stub_load_s=load_s
+        model_dir=model_dir, device="cpu", sizes=sizes, steps=steps, stub_edit_s=edit_s, stub_load_s=load_s, **others
     )
 
 
 def real_settings(
-    *, model_dir: str = "demo", device: str = "cpu", sizes: tuple[Size, ...] = (SMALL,), steps: int = 16
+    *,
+    model_dir: str = "demo",
+    device: str = "cpu",
+    sizes: tuple[Size, ...] = (SMALL,),
+    steps: int = 16,
+    **others: Any,
 ) -> EngineSettings:
-    return EngineSettings(model_dir=model_dir, device=device, sizes=sizes, steps=steps)
+    return EngineSettings(model_dir=model_dir, device=device, sizes=sizes, steps=steps, **others)
 
 
 def edit_job(
@@ -41,9 +47,10 @@ def edit_job(
     prompt: str = "make the background blue",
     steps: int = 4,
     seed: int = 1,
+    **others: Any,
 ) -> EditJob:
     plain = bytes((10, 20, 30)) * size.area_px
-    return EditJob(job_id=job_id, picture=picture or plain, size=size, prompt=prompt, steps=steps, seed=seed)
+    return EditJob(job_id=job_id, picture=picture or plain, size=size, prompt=prompt, steps=steps, seed=seed, **others)
 
 
 class WatchedWorker(Worker):

@@ -1,19 +1,31 @@
-"""`python -m imageedit_server`, and the console script `imageedit-server`."""
+"""`python -m imageedit_server`, and the console script `imageedit-server`.
+
+The first argument may name another command than serving: see `COMMANDS`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
+from collections.abc import Callable, Sequence
 
 from imageedit_server import logs
+from imageedit_server.commands import doctor, manifest
 from imageedit_server.errors import FailureReason, SettingsInvalid
 from imageedit_server.lifecycle import Ending, report, serve
 from imageedit_server.settings import settings_from, termination_log_path
 
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"doctor": doctor.run, "manifest": manifest.run}
+
 
 def main() -> int:
-    """Serve until told to end; the exit code is the contract's."""
+    """Run the command that the first argument names, else serve until told to end; the exit code is the contract's."""
+    command = COMMANDS.get(sys.argv[1]) if len(sys.argv) > 1 else None
+    return _serve() if command is None else command(sys.argv[2:])
+
+
+def _serve() -> int:
     logs.set_up(level="info", pod=os.environ.get("IMAGEEDIT_POD", ""))
     try:
         settings = settings_from(sys.argv[1:], os.environ)

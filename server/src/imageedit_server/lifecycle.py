@@ -10,11 +10,13 @@ import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from imageedit_server.api.app import api_app
+from imageedit_server.api.jobs import Jobs
 from imageedit_server.api.probes import probes_app
 from imageedit_server.api.service import Service
 from imageedit_server.errors import SettingsInvalid, exit_code
@@ -63,11 +65,13 @@ async def serve(settings: Settings) -> Ending:
         _listening(settings.host, settings.probe_port, "--probe-port") as probe_socket,
     ):
         service = Service(settings)
-        api, probes = _listener(api_app(service)), _listener(probes_app(service))
+        jobs = await _opened_jobs(service)
+        api, probes = _listener(api_app(service, jobs)), _listener(probes_app(service))
         async with asyncio.TaskGroup() as tasks:
             api_task = tasks.create_task(api.serve([api_socket]))
             probes_task = tasks.create_task(probes.serve([probe_socket]))
             queue_task = tasks.create_task(service.queue.run())
+            jobs_task = None if jobs is None else tasks.create_task(jobs.run())
             terminated = _watch_signals(service)
             await service.worker.start()
             log.info(
@@ -79,6 +83,11 @@ async def serve(settings: Settings) -> Ending:
             # The order matters. First the API: its last answers still need the worker's results, which are there.
             api.should_exit = True
             await api_task
+            if jobs is not None and jobs_task is not None:
+                await jobs.settle()
+                jobs_task.cancel()
+                await asyncio.wait([jobs_task])
+                await jobs.close()
             # Then the worker: nobody can ask it any more, and it gives the card back.
             queue_task.cancel()
             await service.worker.stop()
@@ -87,6 +96,14 @@ async def serve(settings: Settings) -> Ending:
             await probes_task
     log.info("ended", extra=fields(reason=ending.reason, code=ending.code))
     return ending
+
+
+async def _opened_jobs(service: Service) -> Jobs | None:
+    if not service.settings.jobs_dir:
+        return None
+    jobs = Jobs(service, Path(service.settings.jobs_dir))
+    await jobs.load()
+    return jobs
 
 
 def report(ending: Ending, termination_log: str) -> None:
@@ -123,7 +140,7 @@ def _watch_signals(service: Service) -> asyncio.Event:
                 extra=fields(signal=number.name, running=service.load.running, waiting=service.load.waiting),
             )
             os._exit(128 + number)
-        service.begin_drain(why=number.name)
+        service.begin_drain(why=number.name, for_good=True)
         terminated.set()
 
     for number in ENDING_SIGNALS:

@@ -1,6 +1,7 @@
 """What the worker loop needs from an engine, and what an engine needs from a device."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from imageedit_server.worker.protocol import EditJob, EditResult, LoadReport
@@ -44,6 +45,9 @@ class Device(Protocol):
 
     def place(self, pipeline: Any) -> None:
         """Move a loaded pipeline to the device and choose its kernels."""
+
+    def exact(self) -> AbstractContextManager[None]:
+        """Within it, float32 means float32: no faster format inside convolutions."""
 
     def synchronize(self) -> None:
         """Wait for all work; errors of asynchronous kernels surface here."""

@@ -6,12 +6,14 @@ import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from imageedit_server.worker.protocol import Reason, WorkerError, WorkerFailure
 
 DEMO = "demo"
+MANIFEST_NAME = "imageedit-manifest.json"
 SUPPORTED_CLASSES = ("QwenImageEditPlusPipeline",)
 _CHUNK_BYTES = 8 * 1024 * 1024
 _READERS = 4  # hashing releases the interpreter lock; more readers than this only fight over the volume
@@ -38,19 +40,49 @@ def check_checkpoint(folder: Path) -> str:
     return pipeline_class
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHash:
+    """One file: its path inside the checkpoint, its size in bytes, and the hash of its bytes."""
+
+    path: str
+    size: int
+    sha256: str
+
+
 def digest(folder: Path) -> str:
     """Digest every file: `sha256:` over the lines `<path> <size> <sha256>\\n`, sorted by path.
 
-    Hidden files and `lost+found` do not count: volumes and download tools leave them there.
+    Hidden files and `lost+found` do not count: volumes and download tools leave them there. Nor does the manifest.
     """
+    return digest_of(hash_files(folder))
+
+
+def digest_of(files: Sequence[FileHash]) -> str:
+    """Digest hashes that are there already."""
+    in_order = sorted(files, key=lambda file: file.path)
+    lines = (f"{file.path} {file.size} {file.sha256}\n" for file in in_order)
+    return "sha256:" + hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def hash_files(folder: Path) -> list[FileHash]:
+    """Read and hash every file, sorted by path."""
     paths = sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix())
     with ThreadPoolExecutor(_READERS) as readers:
         hashes = list(readers.map(_sha256, paths))
-    lines = (
-        f"{path.relative_to(folder).as_posix()} {size_bytes} {hexdigest}\n"
+    return [
+        FileHash(path=path.relative_to(folder).as_posix(), size=size_bytes, sha256=hexdigest)
         for path, (size_bytes, hexdigest) in zip(paths, hashes, strict=True)
-    )
-    return "sha256:" + hashlib.sha256("".join(lines).encode()).hexdigest()
+    ]
+
+
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Sizes in bytes by path, without reading."""
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in _files(folder)}
+
+
+def listing(names: Sequence[str]) -> str:
+    """Up to three names, and how many there are beyond."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def tensor_elements(part: Path) -> dict[str, int]:
@@ -122,7 +154,7 @@ def _check_shards_exist(part: Path, index: Path) -> None:
     shards = content.get("weight_map", {}) if isinstance(content, dict) else {}
     missing = sorted({str(shard) for shard in shards.values() if not (part / str(shard)).is_file()})
     if missing:
-        raise _unusable("ModelInvalid", f"{part} lacks {_listing(missing)}; copy the whole checkpoint")
+        raise _unusable("ModelInvalid", f"{part} lacks {listing(missing)}; copy the whole checkpoint")
 
 
 def _check_safetensors(path: Path) -> None:
@@ -161,7 +193,7 @@ def _read_header(path: Path) -> tuple[int, Mapping[str, Mapping[str, Any]]]:
 
 def _files(folder: Path) -> Iterator[Path]:
     for entry in folder.iterdir():
-        if entry.name.startswith(".") or entry.name == "lost+found":
+        if entry.name.startswith(".") or entry.name in ("lost+found", MANIFEST_NAME):
             continue
         if entry.is_dir():
             yield from _files(entry)
@@ -184,10 +216,6 @@ def _read_json(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except (ValueError, OSError) as error:
         raise _unusable("ModelInvalid", f"{path} cannot be read as JSON ({error}); copy it again") from error
-
-
-def _listing(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _truncated(path: Path, actual_bytes: int, expected: str) -> WorkerError:

@@ -1,7 +1,6 @@
 """The real engine: the diffusers pipeline that the checkpoint names, held to the candidate sizes."""
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,70 +11,95 @@ from PIL import Image
 
 from imageedit_server.engine.base import Device, OnStep
 from imageedit_server.engine.checkpoint import check_checkpoint, digest, tensor_elements
+from imageedit_server.engine.decoding import picture_of
 from imageedit_server.engine.faults import describe
-from imageedit_server.worker.protocol import EditJob, EditResult, LoadReport, Size, WorkerError, WorkerFailure
+from imageedit_server.engine.manifest import verify
+from imageedit_server.engine.stopwatch import Stopwatch
+from imageedit_server.worker.protocol import (
+    Capabilities,
+    EditJob,
+    EditResult,
+    LoadReport,
+    Size,
+    WorkerError,
+    WorkerFailure,
+)
 
 # The picture that the text encoder sees. Larger ones cost tokens and were never trained.
 _CONDITION_AREA_PX = 384 * 384
+# For a job that names none: models that were distilled to take a guidance scale do not run without one.
+_GUIDANCE_SCALE = 1.0
 
 
 class PipelineEngine:
     """One pipeline on one device; every call comes from the same thread."""
 
-    def __init__(self, *, model_dir: Path, device: Device) -> None:
+    def __init__(
+        self,
+        *,
+        model_dir: Path,
+        device: Device,
+        max_references: int = 1,
+        negative_prompt: bool = False,
+        expected_digest: str = "",
+    ) -> None:
         self._model_dir = model_dir
         self._device = device
+        self._max_references = max_references
+        self._negative_prompt = negative_prompt
+        self._expected_digest = expected_digest
         self._module: ModuleType | None = None
         self._pipeline: Any = None
 
     def load(self) -> LoadReport:
-        """Check the files, open the device, load the weights, and digest the files meanwhile."""
+        """Check the files, open the device, load the weights, and digest the files meanwhile if nobody did before."""
         class_name = check_checkpoint(self._model_dir)
+        verified = verify(self._model_dir, expected_digest=self._expected_digest)
         self._device.open()
         with ThreadPoolExecutor(1) as hashing:
-            digested = hashing.submit(digest, self._model_dir)
+            digested = hashing.submit(lambda: verified or digest(self._model_dir))
             with _reported_as_unusable_model(self._model_dir):
                 self._module = _edit_plus_module()
                 self._pipeline = _load(getattr(self._module, class_name), self._model_dir, self._device)
                 checkpoint_digest = digested.result()
         with _reported_as_unusable_device():
             self._device.place(self._pipeline)
-        return LoadReport(digest=checkpoint_digest, pipeline=class_name)
+        return LoadReport(digest=checkpoint_digest, pipeline=class_name, capabilities=self._capabilities())
 
     def edit(self, job: EditJob, on_step: OnStep) -> EditResult:
         """Run one edit.
 
         Raises:
+            WorkerError: BadOutput, when the model gives no picture; and whatever `on_step` raises, to end it early.
             ValueError: the model's output is not a picture of the job's size.
         """
-        import torch
+        stopwatch = Stopwatch()
 
         def report(pipeline: Any, index: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:
             del pipeline, timestep
+            stopwatch.step()
             on_step(index + 1, job.steps)
             return tensors
 
-        assert self._module is not None, "load() comes first"
-        started_s = time.monotonic()
-        _hold_reference_to(self._module, job.size)
-        # Schedulers keep the state of a run; a fresh one cannot be left half used by a run that failed.
-        self._pipeline.scheduler = type(self._pipeline.scheduler).from_config(self._pipeline.scheduler.config)
-        with torch.no_grad():
-            output = self._pipeline(
-                image=[Image.frombytes("RGB", (job.size.width_px, job.size.height_px), job.picture)],
-                prompt=job.prompt,
-                width=job.size.width_px,
-                height=job.size.height_px,
-                num_inference_steps=job.steps,
-                true_cfg_scale=1.0,
-                # Noise from the processor is the same on every device.
-                generator=torch.Generator("cpu").manual_seed(job.seed),
-                output_type="pt",
-                callback_on_step_end=report,
-            )
-            picture = _to_rgb(output.images[0], job.size)
+        try:
+            latents = self._denoise(job, report)
+            picture, retried = picture_of(self._pipeline, self._device, latents, job.size)
+        except WorkerError:
+            self._device.synchronize()  # an edit that was ended early left work behind, and its errors
+            raise
+        finally:
+            self._forget_the_run()
         self._device.synchronize()
-        return EditResult(job_id=job.job_id, picture=picture, seconds=time.monotonic() - started_s)
+        seconds, stages = stopwatch.stop()
+        return EditResult(
+            job_id=job.job_id,
+            picture=picture,
+            seconds=seconds,
+            steps=job.steps,
+            retried_in_fp32=retried,
+            text_tokens=_text_tokens(self._pipeline.tokenizer, job),
+            stages=stages,
+        )
 
     def release_memory(self) -> None:
         """Return what a failed edit left in the device's cache."""
@@ -85,6 +109,46 @@ class PipelineEngine:
         """Drop the pipeline."""
         self._pipeline = None
         self._device.release_memory()
+
+    def _denoise(self, job: EditJob, report: Callable[..., dict[str, Any]]) -> Any:
+        import torch
+
+        assert self._module is not None, "load() comes first"
+        guided = self._capabilities().guidance
+        _hold_reference_to(self._module, job.size)
+        with torch.no_grad():
+            return self._pipeline(
+                image=[_image(picture, job.size) for picture in (job.picture, *job.references)],
+                prompt=job.prompt,
+                negative_prompt=job.negative_prompt if job.cfg else None,
+                true_cfg_scale=job.true_cfg_scale if job.cfg else 1.0,
+                guidance_scale=(job.guidance_scale or _GUIDANCE_SCALE) if guided else None,
+                width=job.size.width_px,
+                height=job.size.height_px,
+                num_inference_steps=job.steps,
+                # Noise from the processor is the same on every device.
+                generator=torch.Generator("cpu").manual_seed(job.seed),
+                output_type="latent",
+                callback_on_step_end=report,
+            ).images
+
+    def _forget_the_run(self) -> None:
+        """Leave no trace of a run in the pipeline, however it ended: the next one must not see it.
+
+        Schedulers keep their place in a run, and the pipeline keeps its last step.
+        """
+        pipeline = self._pipeline
+        pipeline.scheduler = type(pipeline.scheduler).from_config(pipeline.scheduler.config)
+        pipeline._current_timestep = None
+        pipeline._interrupt = False
+        pipeline.maybe_free_model_hooks()
+
+    def _capabilities(self) -> Capabilities:
+        return Capabilities(
+            max_references=self._max_references,
+            guidance=bool(self._pipeline.transformer.config.guidance_embeds),
+            negative_prompt=self._negative_prompt,
+        )
 
 
 def _edit_plus_module() -> ModuleType:
@@ -145,15 +209,13 @@ def _hold_reference_to(module: Any, size: Size) -> None:
     module.CONDITION_IMAGE_SIZE = min(_CONDITION_AREA_PX, size.area_px)
 
 
-def _to_rgb(image: Any, size: Size) -> bytes:
-    """Turn one `3 x height x width` tensor of 0..1 into raw RGB."""
-    image = image.float().cpu()
-    if tuple(image.shape) != (3, size.height_px, size.width_px):
-        raise ValueError(f"the model gave a picture of shape {tuple(image.shape)} for size {size}")
-    if not bool(image.isfinite().all()):
-        raise ValueError("the model gave a picture with undefined pixels (NaN)")
-    rounded = image.mul(255).round().byte().permute(1, 2, 0).contiguous()
-    return bytes(rounded.numpy().tobytes())
+def _text_tokens(tokenizer: Any, job: EditJob) -> int:
+    texts = (job.prompt, job.negative_prompt) if job.cfg else (job.prompt,)
+    return sum(len(tokenizer(text).input_ids) for text in texts)
+
+
+def _image(picture: bytes, size: Size) -> Image.Image:
+    return Image.frombytes("RGB", (size.width_px, size.height_px), picture)
 
 
 @contextmanager

@@ -16,14 +16,31 @@ def build_engine(settings: EngineSettings) -> EditEngine:
         from imageedit_server.engine.stub import StubEngine
 
         return StubEngine(
-            model_dir=model_dir, edit_s=settings.stub_edit_s, load_s=settings.stub_load_s, steps=settings.steps
+            model_dir=model_dir,
+            edit_s=settings.stub_edit_s,
+            load_s=settings.stub_load_s,
+            steps=settings.steps,
+            max_references=settings.max_references,
+            negative_prompt=settings.warm_cfg,
+            expected_digest=settings.manifest_digest,
         )
     from imageedit_server.engine.pipeline import PipelineEngine
 
-    return PipelineEngine(model_dir=model_dir, device=_device(settings.device))
+    return PipelineEngine(
+        model_dir=model_dir,
+        device=device_named(settings.device),
+        max_references=settings.max_references,
+        negative_prompt=settings.warm_cfg,
+        expected_digest=settings.manifest_digest,
+    )
 
 
-def _device(name: str) -> Device:
+def device_named(name: str) -> Device:
+    """The device of that name, not opened yet.
+
+    Raises:
+        WorkerError: no such device.
+    """
     if name == "cpu":
         from imageedit_server.engine.devices.cpu import CpuDevice
 

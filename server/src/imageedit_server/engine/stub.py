@@ -1,37 +1,83 @@
 """An engine for tests about time and load: it holds the slot as long as it is told and inverts the picture."""
 
+import os
+import signal
 import time
 from pathlib import Path
 
 from imageedit_server.engine.base import OnStep
 from imageedit_server.engine.checkpoint import check_checkpoint, digest
-from imageedit_server.worker.protocol import EditJob, EditResult, LoadReport
+from imageedit_server.engine.manifest import verify
+from imageedit_server.worker.protocol import (
+    Capabilities,
+    EditJob,
+    EditResult,
+    LoadReport,
+    Size,
+    WorkerError,
+    WorkerFailure,
+)
 
+FAULTS: dict[str, Exception] = {
+    "fault: error": ValueError("told to fail"),
+    "fault: out of memory": MemoryError("NPU out of memory. Tried to allocate 2.00 GiB"),
+    "fault: sticky": RuntimeError("aclrtSynchronizeStream failed, error code is 507035"),
+    "fault: bad output": WorkerError(WorkerFailure(reason="BadOutput", message="told to fail", sticky=False)),
+}
+FAULT_CRASH, FAULT_HANG = "fault: crash", "fault: hang"
+_FOR_EVER_S = 86_400.0
 _INVERT = bytes(255 - value for value in range(256))
 
 
 class StubEngine:
-    """Takes `load_s` to load and `edit_s` for an edit with `steps` steps, fewer steps in proportion."""
+    """Takes `load_s` to load and `edit_s` for an edit with `steps` steps, fewer steps in proportion.
 
-    def __init__(self, *, model_dir: Path, edit_s: float, load_s: float, steps: int) -> None:
+    Each step of classifier-free guidance takes twice as long. A job without a picture gives a grey one. A prompt of
+    `FAULTS` ends its edit after the first step in the way that it names.
+    """
+
+    def __init__(
+        self,
+        *,
+        model_dir: Path,
+        edit_s: float,
+        load_s: float,
+        steps: int,
+        max_references: int = 1,
+        negative_prompt: bool = False,
+        expected_digest: str = "",
+    ) -> None:
         self._model_dir = model_dir
         self._step_s = edit_s / steps
         self._load_s = load_s
+        self._expected_digest = expected_digest
+        # More than the real model can, so that every way through the API can be tried.
+        self._capabilities = Capabilities(
+            max_references=max_references, generate=True, guidance=True, negative_prompt=negative_prompt
+        )
 
     def load(self) -> LoadReport:
         """Check the folder as the real engine does, wait, and load nothing."""
         check_checkpoint(self._model_dir)
+        verified = verify(self._model_dir, expected_digest=self._expected_digest)
         time.sleep(self._load_s)
-        return LoadReport(digest=digest(self._model_dir), pipeline="stub")
+        return LoadReport(digest=verified or digest(self._model_dir), pipeline="stub", capabilities=self._capabilities)
 
     def edit(self, job: EditJob, on_step: OnStep) -> EditResult:
         """Hold the slot, step by step, then return the input inverted."""
         started_s = time.monotonic()
+        step_s = self._step_s * (2 if job.cfg else 1)
         for step in range(1, job.steps + 1):
-            time.sleep(max(0.0, started_s + step * self._step_s - time.monotonic()))
+            time.sleep(max(0.0, started_s + step * step_s - time.monotonic()))
             on_step(step, job.steps)
+            _fail_as_told(job.prompt)
+        picture = job.picture.translate(_INVERT) or _grey(job.size)
         return EditResult(
-            job_id=job.job_id, picture=job.picture.translate(_INVERT), seconds=time.monotonic() - started_s
+            job_id=job.job_id,
+            picture=picture,
+            seconds=time.monotonic() - started_s,
+            steps=job.steps,
+            text_tokens=len(job.prompt.split()),
         )
 
     def release_memory(self) -> None:
@@ -39,3 +85,16 @@ class StubEngine:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _fail_as_told(prompt: str) -> None:
+    if prompt in FAULTS:
+        raise FAULTS[prompt]
+    if prompt == FAULT_CRASH:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if prompt == FAULT_HANG:
+        time.sleep(_FOR_EVER_S)
+
+
+def _grey(size: Size) -> bytes:
+    return bytes([127]) * (3 * size.area_px)

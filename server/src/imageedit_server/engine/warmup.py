@@ -1,17 +1,21 @@
-"""Run every size before the first user does, and prove on one real edit that the model gives pictures."""
+"""Run every shape before the first user does, and prove on one real edit that the model gives pictures."""
 
 import logging
 from collections.abc import Callable
+from itertools import pairwise
 
 from PIL import Image, ImageChops, ImageDraw, ImageStat
 
-from imageedit_server.engine.base import EditEngine
+from imageedit_server.engine.base import EditEngine, OnStep
 from imageedit_server.engine.faults import classify
+from imageedit_server.logs import fields
 from imageedit_server.worker.protocol import (
     EditJob,
     EditResult,
     EngineSettings,
+    Shape,
     Size,
+    Warmed,
     WarmReport,
     WorkerError,
     WorkerFailure,
@@ -24,34 +28,75 @@ MIN_CONTRAST = (
 MIN_CHANGE = 1.0  # mean absolute difference to the input, of 255; an edit that changes nothing is none
 _FIRST_RUN_STEPS = 2  # one step divides by zero in schedulers with a terminal shift
 _SEED = 0
+_NEGATIVE_PROMPT = "blurred"
+_CFG_SCALE = 2.0
 
 log = logging.getLogger("imageedit.warmup")
 
 
+def grid(settings: EngineSettings) -> tuple[Shape, ...]:
+    """Every shape that the settings allow, the smallest useful set first: plain edits at each size.
+
+    | order | shapes |
+    | --- | --- |
+    | 1 | one picture, each size |
+    | 2 | one picture and a negative prompt, each size (only with `warm_cfg`) |
+    | 3 | two pictures, each size; then with a negative prompt; and so on up to `max_references` |
+    """
+    return tuple(
+        Shape(size=size, references=references, cfg=cfg)
+        for references in range(1, settings.max_references + 1)
+        for cfg in ((False, True) if settings.warm_cfg else (False,))
+        for size in settings.sizes
+    )
+
+
 def warm_up(engine: EditEngine, settings: EngineSettings, *, clock_s: Callable[[], float]) -> WarmReport:
-    """Run each size twice, first briefly for what only a first run costs, then fully and timed; check the first edit.
+    """Run each shape twice, first briefly for what only a first run costs, then fully and timed; check that edit.
+
+    Once the budget is spent, no further shape is begun; plain edits are run at any price.
 
     Raises:
-        WorkerError: WarmupFailed with the size, when a run fails.
+        WorkerError: WarmupFailed with the shape, when a run fails.
     """
     started_s = clock_s()
-    edit_s_by_size: dict[str, float] = {}
+    served: list[Warmed] = []
     checks: list[tuple[bool, str]] = []
-    for size in settings.sizes:
-        picture = draw_picture(size)
-        _run(engine, _job(size, picture, min(_FIRST_RUN_STEPS, settings.steps)))
-        result = _run(engine, _job(size, picture, settings.steps))
-        edit_s_by_size[str(size)] = result.seconds
-        checks.append(check_edit(size, picture, result.picture))
-        log.info("warm at %s: one edit takes %.2f s", size, result.seconds)
+    for shape in grid(settings):
+        spent_s = clock_s() - started_s
+        if not _is_plain(shape) and settings.warmup_budget_s is not None and spent_s >= settings.warmup_budget_s:
+            log.warning("not_warmed", extra=fields(shape=str(shape), spent_s=round(spent_s, 1)))
+            continue
+        warmed, check = _warm(engine, shape, settings.steps, clock_s)
+        served.append(warmed)
+        checks.append(check)
+        log.info("warmed", extra=fields(shape=str(shape), edit_s=round(warmed.edit_s, 3)))
     failed = [check for check in checks if not check[0]]
     check_ok, check_message = (failed or checks)[0]
     return WarmReport(
         warmup_s=clock_s() - started_s,
-        edit_s_by_size=edit_s_by_size,
+        edit_s_by_size={str(warmed.shape.size): warmed.edit_s for warmed in served if _is_plain(warmed.shape)},
         check_ok=check_ok,
         check_message=check_message,
+        served=tuple(served),
     )
+
+
+def _warm(
+    engine: EditEngine, shape: Shape, steps: int, clock_s: Callable[[], float]
+) -> tuple[Warmed, tuple[bool, str]]:
+    picture = draw_picture(shape.size)
+    _run(engine, _job(shape, picture, min(_FIRST_RUN_STEPS, steps)), _ignore_step)
+    signs_s = [clock_s()]
+    result = _run(engine, _job(shape, picture, steps), lambda step, steps: signs_s.append(clock_s()))
+    signs_s.append(clock_s())
+    silence_s = max(later - earlier for earlier, later in pairwise(signs_s))
+    warmed = Warmed(shape=shape, edit_s=result.seconds, silence_s=silence_s)
+    return warmed, check_edit(shape.size, picture, result.picture)
+
+
+def _is_plain(shape: Shape) -> bool:
+    return shape.references == 1 and not shape.cfg
 
 
 def check_edit(size: Size, before: bytes, after: bytes) -> tuple[bool, str]:
@@ -84,17 +129,27 @@ def draw_picture(size: Size) -> bytes:
     return image.tobytes()
 
 
-def _run(engine: EditEngine, job: EditJob) -> EditResult:
+def _run(engine: EditEngine, job: EditJob, on_step: OnStep) -> EditResult:
     try:
-        return engine.edit(job, _ignore_step)
+        return engine.edit(job, on_step)
     except Exception as error:
-        log.exception("warm-up at %s failed", job.size)
-        message = f"warm-up at {job.size} failed: {classify(error).message}"
+        log.exception("warm_up_failed", extra=fields(shape=str(job.shape)))
+        message = f"warm-up at {job.shape} failed: {classify(error).message}"
         raise WorkerError(WorkerFailure(reason="WarmupFailed", message=message, sticky=True)) from error
 
 
-def _job(size: Size, picture: bytes, steps: int) -> EditJob:
-    return EditJob(job_id="warm-up", picture=picture, size=size, prompt=PROMPT, steps=steps, seed=_SEED)
+def _job(shape: Shape, picture: bytes, steps: int) -> EditJob:
+    return EditJob(
+        job_id="warm-up",
+        picture=picture,
+        size=shape.size,
+        prompt=PROMPT,
+        steps=steps,
+        seed=_SEED,
+        references=(picture,) * (shape.references - 1),
+        negative_prompt=_NEGATIVE_PROMPT if shape.cfg else None,
+        true_cfg_scale=_CFG_SCALE if shape.cfg else 1.0,
+    )
 
 
 def _image(size: Size, picture: bytes) -> Image.Image:

@@ -13,21 +13,25 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import BinaryIO, NoReturn
 
+from imageedit_server import logs
 from imageedit_server.engine.base import EditEngine
 from imageedit_server.engine.faults import classify
 from imageedit_server.engine.select import build_engine
 from imageedit_server.engine.warmup import warm_up
+from imageedit_server.logs import fields
 from imageedit_server.worker.framing import pack, read_message_blocking
 from imageedit_server.worker.protocol import (
+    CancelJob,
     EditJob,
     EngineSettings,
     FromWorker,
     JobFailed,
     Loading,
     StepDone,
+    ToWorker,
     WorkerError,
     WorkerFailure,
 )
@@ -36,6 +40,8 @@ EXIT_CANNOT_SERVE = 1
 EXIT_STICKY_FAULT = 2
 _PR_SET_PDEATHSIG = 1
 _OUT_OF_MEMORY_IN_A_ROW = 2  # after the second one later results cannot be trusted
+
+CANCELLED = WorkerFailure(reason="Cancelled", message="the edit was cancelled", sticky=False)
 
 log = logging.getLogger("imageedit.worker")
 
@@ -56,26 +62,48 @@ class _Pipe:
         assert isinstance(settings, EngineSettings)
         return settings
 
-    def jobs(self) -> "queue.SimpleQueue[EditJob]":
-        """Start the reading thread and return the queue that it fills."""
-        jobs: queue.SimpleQueue[EditJob] = queue.SimpleQueue()
+    def orders(self) -> "Orders":
+        """Start the reading thread and return what it fills."""
+        orders = Orders()
 
         def read_until_closed() -> None:
             try:
                 while True:
-                    jobs.put(read_message_blocking(self._incoming))
+                    orders.take(read_message_blocking(self._incoming))
             finally:
                 os._exit(0)  # no clean-up: the device may hang, and nobody is left to wait for it
 
         threading.Thread(target=read_until_closed, name="pipe", daemon=True).start()
-        return jobs
+        return orders
+
+
+class Orders:
+    """The jobs to do, and the one that shall end early; filled by one thread and read by another."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[EditJob] = queue.SimpleQueue()
+        self._cancelled = ""
+
+    def take(self, message: ToWorker) -> None:
+        """Note what arrived. One name is enough: only the running job is ever cancelled."""
+        if isinstance(message, CancelJob):
+            self._cancelled = message.job_id
+        else:
+            self._jobs.put(message)
+
+    def next_job(self) -> EditJob:
+        """Wait for the next job."""
+        return self._jobs.get()
+
+    def cancelled(self, job_id: str) -> bool:
+        """Whether this job shall end."""
+        return self._cancelled == job_id
 
 
 def main(parent_pid: int) -> NoReturn:
     """Run the worker until the pipe closes or it cannot serve."""
     _end_with_parent(parent_pid)
     _leave_signals_to_the_api_process()
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     exit_code = _load_and_serve(_claim_pipes())
     sys.stderr.flush()
     os._exit(exit_code)  # threads and drivers that hang must not hold up the replacement
@@ -83,7 +111,8 @@ def main(parent_pid: int) -> NoReturn:
 
 def _load_and_serve(pipe: _Pipe) -> int:
     settings = pipe.receive_settings()
-    jobs = pipe.jobs()
+    logs.set_up(level=settings.log_level, pod=settings.pod)
+    orders = pipe.orders()
     pipe.send(Loading())
     try:
         engine = build_engine(settings)
@@ -91,7 +120,7 @@ def _load_and_serve(pipe: _Pipe) -> int:
     except WorkerError as error:
         pipe.send(error.failure)
         return EXIT_CANNOT_SERVE
-    return serve(engine, jobs.get, pipe.send)
+    return serve(engine, orders.next_job, pipe.send, cancelled=orders.cancelled)
 
 
 def _prepare(engine: EditEngine, settings: EngineSettings, pipe: _Pipe) -> None:
@@ -102,39 +131,63 @@ def _prepare(engine: EditEngine, settings: EngineSettings, pipe: _Pipe) -> None:
         raise WorkerError(WorkerFailure(reason="WarmupFailed", message=report.check_message, sticky=True))
 
 
-def serve(engine: EditEngine, next_job: Callable[[], EditJob], send: Callable[[FromWorker], None]) -> int:
+def serve(
+    engine: EditEngine,
+    next_job: Callable[[], EditJob],
+    send: Callable[[FromWorker], None],
+    *,
+    cancelled: Callable[[str], bool] = lambda job_id: False,
+) -> int:
     """Run jobs until one leaves the device unusable; return the exit code.
 
     | the edit | answer | this process |
     | --- | --- | --- |
     | gave a picture | EditResult | goes on |
+    | was cancelled | JobFailed | goes on |
     | failed, not sticky | JobFailed | goes on |
     | ran out of memory, the second time in a row | JobFailed, sticky | ends |
     | failed, sticky | JobFailed | ends |
     """
     out_of_memory_in_a_row = 0
     while True:
-        failure = _run(engine, next_job(), send, last_chance=out_of_memory_in_a_row + 1 >= _OUT_OF_MEMORY_IN_A_ROW)
-        out_of_memory_in_a_row += 1
-        if failure is None or failure.reason != "OutOfMemory":
-            out_of_memory_in_a_row = 0
+        last_chance = out_of_memory_in_a_row + 1 >= _OUT_OF_MEMORY_IN_A_ROW
+        failure = _run(engine, next_job(), send, cancelled, last_chance=last_chance)
+        if failure is not CANCELLED:  # it proves nothing about the memory
+            full = failure is not None and failure.reason == "OutOfMemory"
+            out_of_memory_in_a_row = out_of_memory_in_a_row + 1 if full else 0
         if failure is not None and failure.sticky:
-            log.error("the device needs a new process; this one ends")
+            log.error("worker_ends", extra=fields(reason=failure.reason))
             return EXIT_STICKY_FAULT
 
 
 def _run(
-    engine: EditEngine, job: EditJob, send: Callable[[FromWorker], None], *, last_chance: bool
+    engine: EditEngine,
+    job: EditJob,
+    send: Callable[[FromWorker], None],
+    cancelled: Callable[[str], bool],
+    *,
+    last_chance: bool,
 ) -> WorkerFailure | None:
+    def end_if_cancelled() -> None:
+        if cancelled(job.job_id):
+            raise WorkerError(CANCELLED)
+
     def on_step(step: int, steps: int) -> None:
         send(StepDone(job_id=job.job_id, step=step, steps=steps))
+        end_if_cancelled()
 
     try:
-        send(engine.edit(job, on_step))
+        end_if_cancelled()
+        result = engine.edit(job, on_step)
+        log.debug("edit_done", extra=fields(job_id=job.job_id, steps=result.steps, **asdict(result.stages)))
+        send(result)
         return None
     except Exception as error:  # whatever a model or a driver raises must not end the worker unclassified
         failure = classify(error)
-        log.exception("edit %s failed: %s", job.job_id, failure.reason)
+        if failure is CANCELLED:
+            log.info("edit_cancelled", extra=fields(job_id=job.job_id))
+        else:
+            log.exception("edit_failed", extra=fields(job_id=job.job_id, reason=failure.reason))
     if failure.reason == "OutOfMemory" and last_chance:
         failure = replace(failure, sticky=True)
     if not failure.sticky:

@@ -7,19 +7,25 @@ pipes without threads, the parent's main module is not imported a second time, a
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 
+from imageedit_server.logs import fields
 from imageedit_server.worker.framing import pack
 from imageedit_server.worker.protocol import EngineSettings
+
+log = logging.getLogger("imageedit.supervisor")
 
 # The worker finds the package where the parent found it, installed or not.
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from imageedit_server.worker.loop import main; main(int(sys.argv[2]))"
 )
+
+_KILLED_WITHIN_S = 10.0
 
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",  # a model comes from its folder; a typing error must not become a download
@@ -54,6 +60,7 @@ async def end_process(process: Process, *, grace_s: float = 0.0) -> None:
     """Kill a worker and wait until it is gone. It holds nothing that outlives it, so there is nothing to ask it for.
 
     With `grace_s` it may first end by itself: killing a process that just ended would hide its own exit status.
+    One that is stuck inside a driver outlives even SIGKILL for a while; it is not waited for then.
     """
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), grace_s)
@@ -62,7 +69,10 @@ async def end_process(process: Process, *, grace_s: float = 0.0) -> None:
             process.kill()
     if process.stdin is not None:
         process.stdin.close()
-    await process.wait()
+    try:
+        await asyncio.wait_for(process.wait(), _KILLED_WITHIN_S)
+    except TimeoutError:
+        log.error("worker_does_not_end", extra=fields(pid=process.pid, why="killed, but stuck in a driver"))
 
 
 def describe_exit(returncode: int) -> str:

@@ -16,6 +16,9 @@ Reason = Literal[
     "OutOfMemory",
     "WorkerLost",
     "EditFailed",
+    "Cancelled",
+    "BadOutput",
+    "Hung",
 ]
 
 _SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
@@ -50,10 +53,26 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What decides which kernels an edit needs: its size, its number of pictures, and classifier-free guidance."""
+
+    size: Size
+    references: int = 1
+    cfg: bool = False
+
+    def __str__(self) -> str:
+        pictures = f" with {self.references} pictures" if self.references > 1 else ""
+        return f"{self.size}{pictures}{' and a negative prompt' if self.cfg else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
     """What the worker needs to know to load and warm a model.
 
     `model_dir` is a folder, or `demo` for the checkpoint inside the package. `steps` is used for the warm-up.
+    `max_references` counts all pictures of an edit, and with `warm_cfg` edits with a negative prompt are served too:
+    each multiplies what is warmed, until `warmup_budget_s` is spent. `manifest_digest` is the one digest that is taken.
+    `log_level` and `pod` are for its log, JSON lines like the server's.
     `stub_edit_s` selects the stub engine: it loads nothing and holds the slot that long for each edit.
     """
 
@@ -61,13 +80,23 @@ class EngineSettings:
     device: str
     sizes: tuple[Size, ...]
     steps: int
+    max_references: int = 1
+    warm_cfg: bool = False
+    warmup_budget_s: float | None = None
+    manifest_digest: str = ""
     stub_edit_s: float | None = None
     stub_load_s: float = 0.0
+    log_level: str = "info"
+    pod: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditJob:
-    """One edit. `picture` is raw RGB of exactly `size`."""
+    """One edit. `picture`, and each of the further pictures in `references`, is raw RGB of exactly `size`.
+
+    Classifier-free guidance runs the model twice a step: only with a `negative_prompt` and `true_cfg_scale` above 1.
+    `guidance_scale` is for models that were distilled to take it.
+    """
 
     job_id: str
     picture: bytes
@@ -75,15 +104,69 @@ class EditJob:
     prompt: str
     steps: int
     seed: int
+    references: tuple[bytes, ...] = ()
+    negative_prompt: str | None = None
+    true_cfg_scale: float = 1.0
+    guidance_scale: float | None = None
+
+    @property
+    def cfg(self) -> bool:
+        """Whether each step runs the model twice."""
+        return self.negative_prompt is not None and self.true_cfg_scale > 1.0
+
+    @property
+    def shape(self) -> Shape:
+        """What must have been warmed for it."""
+        return Shape(size=self.size, references=1 + len(self.references), cfg=self.cfg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """Seconds on the device: encoding text and pictures, denoising, decoding the result."""
+
+    prepare_s: float = 0.0
+    denoise_s: float = 0.0
+    finish_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditResult:
-    """The answer to an `EditJob`. `picture` is raw RGB of the job's size; `seconds` is the time on the device."""
+    """The answer to an `EditJob`. `picture` is raw RGB of the job's size; `seconds` is the time on the device.
+
+    `steps` were run; `retried_in_fp32` says that the first decoding was no picture and the second one, exact, was.
+    `text_tokens` of prompt and negative prompt were read.
+    """
 
     job_id: str
     picture: bytes
     seconds: float
+    steps: int
+    retried_in_fp32: bool = False
+    text_tokens: int = 0
+    stages: Stages = Stages()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelJob:
+    """End this job at its next step. One that has ended already is none to end."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What the loaded model takes, within the settings.
+
+    `max_references` counts all pictures of an edit: 1 is only the picture itself. `generate`: pictures from text alone;
+    `mask`: the model itself takes one; `guidance`: it was distilled to take a guidance scale; `negative_prompt`: with
+    classifier-free guidance.
+    """
+
+    max_references: int = 1
+    generate: bool = False
+    mask: bool = False
+    guidance: bool = False
+    negative_prompt: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,16 +175,34 @@ class LoadReport:
 
     digest: str
     pipeline: str
+    capabilities: Capabilities = Capabilities()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warmed:
+    """A shape that was run: seconds of one edit with the settings' steps, and the longest wait for a sign of life."""
+
+    shape: Shape
+    edit_s: float
+    silence_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmReport:
-    """Every size was run once. `edit_s_by_size` gives the seconds of one edit with the settings' steps."""
+    """What was run. `edit_s_by_size` gives the seconds of one plain edit with the settings' steps.
+
+    `served` names every shape that was run; others would make a user wait for kernels, and are refused.
+    """
 
     warmup_s: float
     edit_s_by_size: dict[str, float]
     check_ok: bool
     check_message: str
+    served: tuple[Warmed, ...] = ()
+
+    def warmed(self, shape: Shape) -> Warmed | None:
+        """Look a shape up."""
+        return next((warmed for warmed in self.served if warmed.shape == shape), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +243,9 @@ class JobFailed:
     job_id: str
     failure: WorkerFailure
 
+
+ToWorker = EditJob | CancelJob
+"""What the worker gets after its settings."""
 
 FromWorker = Loading | LoadReport | WarmReport | StepDone | EditResult | JobFailed | WorkerFailure
 """What the worker sends. A bare `WorkerFailure` is its last word: it cannot serve."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from imageedit_server.logs import fields
 from imageedit_server.worker.protocol import EditJob, EditResult
 
 StepCallback = Callable[[int, int], None]
@@ -35,7 +36,7 @@ class RunningEdit:
         try:
             self.on_step(step, steps)
         except Exception:  # a faulty listener costs its own progress, not the worker
-            log.exception("the listener for the steps of %s failed", self.job.job_id)
+            log.exception("step_listener_failed", extra=fields(job_id=self.job.job_id))
             self.on_step = None
 
     async def hangs(self) -> bool:

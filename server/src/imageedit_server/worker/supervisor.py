@@ -13,16 +13,21 @@ from asyncio.subprocess import Process
 from collections.abc import Callable
 from enum import Enum
 
+from imageedit_server.logs import fields
+from imageedit_server.worker.failures import lost, too_slow
 from imageedit_server.worker.framing import pack, read_message
 from imageedit_server.worker.process import describe_exit, end_process, start_process
 from imageedit_server.worker.protocol import (
+    CancelJob,
     EditJob,
     EditResult,
     EngineSettings,
     JobFailed,
     Loading,
     LoadReport,
+    Reason,
     StepDone,
+    ToWorker,
     WarmReport,
     WorkerError,
     WorkerFailure,
@@ -50,8 +55,9 @@ class Worker:
     """One worker process, replaced when it is lost. All methods belong to one event loop.
 
     `max_restarts` within `restart_window_s` are allowed. A worker that is silent about an edit for longer than
-    `hang_factor` times that size's measured seconds, and at least `hang_floor_s`, is killed. `on_change` is called with
-    each new phase.
+    `hang_factor` times the longest silence of that shape's warm-up (a step, or what comes before and after them), and
+    at least `hang_floor_s`, is killed; so is one that is not warm after `start_deadline_s`. `on_change` is called with
+    each new phase, `on_failure` with the reason of each failed edit and each lost worker, once for each.
     """
 
     def __init__(
@@ -61,15 +67,19 @@ class Worker:
         max_restarts: int = 3,
         restart_window_s: float = 300.0,
         hang_factor: float = 10.0,
-        hang_floor_s: float = 60.0,
+        hang_floor_s: float = 30.0,
+        start_deadline_s: float = 1800.0,
         on_change: Callable[[WorkerPhase], None] | None = None,
+        on_failure: Callable[[Reason], None] | None = None,
     ) -> None:
         self._settings = settings
         self._max_restarts = max_restarts
         self._restart_window_s = restart_window_s
         self._hang_factor = hang_factor
         self._hang_floor_s = hang_floor_s
+        self._start_deadline_s = start_deadline_s
         self._on_change = on_change
+        self._on_failure = on_failure
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._running: RunningEdit | None = None
@@ -100,26 +110,37 @@ class Worker:
         edit waits for its end.
 
         Raises:
-            WorkerError: the edit failed, the worker was lost while it ran, or no worker is ready.
+            WorkerError: the edit failed or was cancelled, the worker was lost while it ran, or no worker is ready.
         """
         if self._running is not None:
             await asyncio.wait([self._running.answer])
         if self.phase is not WorkerPhase.READY or self.pid is None or self.warm is None:
-            raise WorkerError(self.failure or _lost(f"the worker is {self.phase.value}; try again in a moment"))
-        edit_s = self.warm.edit_s_by_size.get(str(job.size), 0.0)
-        running = RunningEdit(job, on_step, silence_limit_s=max(self._hang_floor_s, self._hang_factor * edit_s))
+            raise WorkerError(self.failure or lost(f"the worker is {self.phase.value}; try again in a moment"))
+        warmed = self.warm.warmed(job.shape)
+        silence_s = warmed.silence_s if warmed is not None else 0.0
+        running = RunningEdit(job, on_step, silence_limit_s=max(self._hang_floor_s, self._hang_factor * silence_s))
         self._running = running
         self._watch(running)
         with contextlib.suppress(ConnectionError):  # a worker that just died is answered for by the supervising task
             await self._send(job)
         return await asyncio.shield(running.answer)
 
+    def cancel(self, job_id: str) -> None:
+        """End the running job at its next step: its `edit` raises `Cancelled`, and the worker goes on.
+
+        A job that is not running, or whose last step is done, ends by itself.
+        """
+        if self._running is None or self._running.job.job_id != job_id or self.pid is None:
+            return
+        with contextlib.suppress(ConnectionError):
+            self._write(CancelJob(job_id=job_id))
+
     async def stop(self) -> None:
         """End the worker process and wait until it is gone."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        self._answer_lost("the server is stopping")
+        self._answer_lost("WorkerLost", "the server is stopping")
         for watchdog in list(self._watchdogs):
             watchdog.cancel()
 
@@ -129,10 +150,12 @@ class Worker:
             while failure is None and self._may_restart():
                 self.restarts += 1
                 failure = await self._run_one_process()
+            if failure is not None:
+                self._count(failure.reason)
         except Exception as error:  # a supervisor that ends in silence would leave a pod that waits for ever
-            log.exception("the supervisor failed")
-            failure = _lost(f"the worker cannot be supervised: {type(error).__name__}: {error}")
-        self._fail(failure or _lost(f"the worker was lost {self.restarts + 1} times; its log says why each time"))
+            log.exception("supervisor_failed")
+            failure = lost(f"the worker cannot be supervised: {type(error).__name__}: {error}")
+        self._fail(failure or lost(f"the worker was lost {self.restarts + 1} times; its log says why each time"))
 
     def _may_restart(self) -> bool:
         now_s = asyncio.get_running_loop().time()
@@ -147,17 +170,26 @@ class Worker:
         self.warm = None
         process = self._process = await start_process(self._settings)
         try:
-            failure = await self._follow(process)
+            failure = await self._follow_in_time(process)
             await end_process(process, grace_s=_EXIT_GRACE_S)
         finally:
             await end_process(process)
         if failure is None:
             why = self._why_killed or f"it ended with {describe_exit(process.returncode or 0)}"
-            log.error("worker %d lost: %s", process.pid, why)
-            self._answer_lost(why)
+            log.error("worker_lost", extra=fields(pid=process.pid, why=why))
+            if self._why_killed is None:
+                self._count("WorkerLost")
+            self._answer_lost("WorkerLost", why)
         return failure
 
-    async def _follow(self, process: Process) -> WorkerFailure | None:
+    async def _follow_in_time(self, process: Process) -> WorkerFailure | None:
+        try:
+            async with asyncio.timeout(self._start_deadline_s) as deadline:
+                return await self._follow(process, when_ready=lambda: deadline.reschedule(None))
+        except TimeoutError:
+            return too_slow(self._start_deadline_s, warming=self.phase is WorkerPhase.WARMING)
+
+    async def _follow(self, process: Process, *, when_ready: Callable[[], None]) -> WorkerFailure | None:
         assert process.stdout is not None
         while True:
             try:
@@ -174,6 +206,7 @@ class Worker:
                 case WarmReport():
                     self.warm = message
                     if message.check_ok:
+                        when_ready()
                         self._enter(WorkerPhase.READY)
                 case StepDone() | EditResult() | JobFailed():
                     self._hear(message)
@@ -193,6 +226,8 @@ class Worker:
                 running.answer.set_result(message)
             case JobFailed(failure=failure):
                 self._running = None
+                if failure.reason != "Cancelled":
+                    self._count(failure.reason)
                 if failure.sticky:
                     self._enter(WorkerPhase.RESTARTING)
                     self._why_killed = failure.message
@@ -201,16 +236,22 @@ class Worker:
     async def _send(self, job: EditJob) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(pack(job))
+        self._write(job)
         await self._process.stdin.drain()
+
+    def _write(self, message: ToWorker) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(pack(message))
 
     def _watch(self, running: RunningEdit) -> None:
         async def kill_if_it_hangs() -> None:
             if await running.hangs() and self._process is not None:
                 self._why_killed = f"nothing was heard of it for {running.silence_limit_s:.1f} s"
                 self._enter(WorkerPhase.RESTARTING)
+                self._count("Hung")
                 # A process that hangs inside a driver may outlive even SIGKILL: answer before it is gone.
-                self._answer_lost(self._why_killed)
+                self._answer_lost("Hung", self._why_killed)
                 with contextlib.suppress(ProcessLookupError):
                     self._process.kill()
 
@@ -218,13 +259,18 @@ class Worker:
         self._watchdogs.add(watchdog)
         watchdog.add_done_callback(self._watchdogs.discard)
 
-    def _answer_lost(self, why: str) -> None:
+    def _answer_lost(self, reason: Reason, why: str) -> None:
         running, self._running = self._running, None
         if running is not None and not running.answer.done():
-            running.answer.set_exception(WorkerError(_lost(f"the worker was lost during the edit: {why}")))
+            failure = lost(f"the worker was lost during the edit: {why}", reason=reason)
+            running.answer.set_exception(WorkerError(failure))
+
+    def _count(self, reason: Reason) -> None:
+        if self._on_failure is not None:
+            self._on_failure(reason)
 
     def _fail(self, failure: WorkerFailure) -> None:
-        log.error("%s: %s", failure.reason, failure.message)
+        log.error("worker_failed", extra=fields(reason=failure.reason, message=failure.message))
         self.failure = failure
         self._enter(WorkerPhase.FAILED)
 
@@ -234,7 +280,3 @@ class Worker:
         self.phase = phase
         if self._on_change is not None:
             self._on_change(phase)
-
-
-def _lost(message: str) -> WorkerFailure:
-    return WorkerFailure(reason="WorkerLost", message=message, sticky=True)

@@ -1,6 +1,7 @@
 """The processor, for development and tests: everything in float32."""
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,10 @@ class CpuDevice:
 
     def place(self, pipeline: Any) -> None:
         """Weights are loaded where they stay."""
+
+    def exact(self) -> AbstractContextManager[None]:
+        """Nothing to switch off."""
+        return nullcontext()
 
     def synchronize(self) -> None:
         """Nothing runs behind our back."""

@@ -1,5 +1,7 @@
 """One Ascend card through torch_npu. Inside a pod it is always device 0: the device plugin hides the others."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from imageedit_server.engine.faults import describe
@@ -58,6 +60,17 @@ class NpuDevice:
         active = {str(getattr(backend, "value", backend)) for backend in _attention_backends(pipeline.transformer)}
         if active != {_ATTENTION}:
             raise _unavailable(f"attention runs as {sorted(active)} instead of {_ATTENTION}; check torch_npu", None)
+
+    @contextmanager
+    def exact(self) -> Iterator[None]:
+        """Switch HF32 off, which is on for convolutions unless told otherwise."""
+        convolution = _npu().conv
+        before = convolution.allow_hf32
+        convolution.allow_hf32 = False
+        try:
+            yield
+        finally:
+            convolution.allow_hf32 = before
 
     def synchronize(self) -> None:
         """Wait for the card."""

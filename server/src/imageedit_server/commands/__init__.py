@@ -1,0 +1,1 @@
+"""What `imageedit-server` does besides serving: one module for each word after it."""

@@ -1,0 +1,1 @@
+"""What `imageedit-server doctor` looks at before a server starts, and what it says about it."""

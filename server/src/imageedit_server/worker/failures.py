@@ -1,0 +1,17 @@
+"""Failures that are seen from outside the worker process."""
+
+from imageedit_server.worker.protocol import Reason, WorkerFailure
+
+
+def lost(message: str, *, reason: Reason = "WorkerLost") -> WorkerFailure:
+    """The process is gone, or given up: only a new one can serve."""
+    return WorkerFailure(reason=reason, message=message, sticky=True)
+
+
+def too_slow(deadline_s: float, *, warming: bool) -> WorkerFailure:
+    """The start took longer than it may; say which part of it: the model, or its first edits."""
+    if warming:
+        message = f"the warm-up was not done {deadline_s:g} s after the start; warm less, or raise --start-deadline"
+        return WorkerFailure(reason="WarmupFailed", message=message, sticky=True)
+    message = f"the model was not loaded within {deadline_s:g} s; check the volume's speed, or raise --start-deadline"
+    return WorkerFailure(reason="ModelInvalid", message=message, sticky=True)
