@@ -1,50 +1,62 @@
 """First come, first served: the asyncio side of the gate. One edit runs, the others wait in order.
 
-Whether an edit may in is decided before, by `gate.admission`; here nothing is refused.
+Whether an edit may in is decided before, by `gate.admission`. Several requests can hold one ticket (retries that
+attached); each lets go of it once, and when nobody holds it any more the edit is given up.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
-from imageedit_server.gate.estimate import Load
+from imageedit_server.api.ticket import Ticket, TooLate
+from imageedit_server.gate.admission import too_late
+from imageedit_server.gate.estimate import Load, ahead_s, remaining_s
 from imageedit_server.worker.protocol import EditJob, EditResult, WorkerError, WorkerFailure
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ticket:
-    """A place in the queue; `answer` gets the result or the error."""
-
-    job: EditJob
-    submitted_s: float
-    answer: asyncio.Future[EditResult]
+OnStep = Callable[[int, int], None]
+Edit = Callable[[EditJob, OnStep], Awaitable[EditResult]]
 
 
 class EditQueue:
     """The queue in front of one worker.
 
     Args:
-        edit: runs one job on the card.
+        edit: runs one job on the card, and tells each step.
+        cancel: ends the job on the card at its next step.
         now_s: monotonic seconds.
+        expected_s: seconds that a job is expected to take.
+        steps: steps of a job whose client did not choose, given how many wait behind it.
         on_change: called after each change of the load.
         on_start: called with the seconds that a job waited.
+        on_drop: called for each job that was dropped: "too_late" when its turn came; for nobody any more:
+            "client_gone" while it waited, "cancelled" while it ran.
     """
 
     def __init__(
         self,
         *,
-        edit: Callable[[EditJob], Awaitable[EditResult]],
+        edit: Edit,
         now_s: Callable[[], float],
+        cancel: Callable[[str], None] = lambda _: None,
+        expected_s: Callable[[EditJob], float] = lambda _: 0.0,
+        steps: Callable[[EditJob, int], int] = lambda job, _: job.steps,
         on_change: Callable[[Load], None] = lambda _: None,
         on_start: Callable[[float], None] = lambda _: None,
+        on_drop: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._edit = edit
+        self._cancel = cancel
         self._now_s = now_s
+        self._expected_s = expected_s
+        self._steps = steps
         self._on_change = on_change
         self._on_start = on_start
+        self._on_drop = on_drop
         self._waiting: deque[Ticket] = deque()
         self._running: Ticket | None = None
         self._work = asyncio.Event()
@@ -57,22 +69,67 @@ class EditQueue:
         """What runs and what waits now."""
         return Load(running=int(self._running is not None), waiting=len(self._waiting))
 
-    def submit(self, job: EditJob) -> Ticket:
-        """Put a job at the end of the queue."""
-        answer: asyncio.Future[EditResult] = asyncio.get_running_loop().create_future()
-        # A client that left looks at no error; looking here keeps asyncio from reporting it.
-        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
-        ticket = Ticket(job=job, submitted_s=self._now_s(), answer=answer)
+    @property
+    def now_s(self) -> float:
+        """The queue's clock, in which deadlines are given."""
+        return self._now_s()
+
+    @property
+    def ahead_s(self) -> float:
+        """Seconds until the card is through with all that is in now."""
+        return self._left_s(len(self._waiting))
+
+    def place(self, ticket: Ticket) -> int | None:
+        """How many edits are before this one, the running one included; None when it waits no more."""
+        if ticket not in self._waiting:
+            return None
+        return self._waiting.index(ticket) + int(self._running is not None)
+
+    def starts_in_s(self, ticket: Ticket) -> float:
+        """Seconds until a ticket's turn; 0 when it waits no more."""
+        return self._left_s(self._waiting.index(ticket)) if ticket in self._waiting else 0.0
+
+    def submit(
+        self,
+        job: EditJob,
+        *,
+        deadline_s: float = math.inf,
+        steps_open: bool = False,
+        linger_s: float = 0.0,
+        before_start: Callable[[], Awaitable[None]] | None = None,
+    ) -> Ticket:
+        """Put a job at the end of the queue; the arguments are those of `Ticket`."""
+        ticket = Ticket(
+            job,
+            submitted_s=self._now_s(),
+            deadline_s=deadline_s,
+            steps_open=steps_open,
+            linger_s=linger_s,
+            before_start=before_start,
+        )
         self._waiting.append(ticket)
         self._changed()
         return ticket
 
-    def withdraw(self, ticket: Ticket) -> None:
-        """Drop a job that still waits; one that runs is left to finish: the card cannot be interrupted safely."""
-        if ticket in self._waiting:
-            self._waiting.remove(ticket)
-            ticket.answer.cancel()
-            self._changed()
+    def attach(self, ticket: Ticket, *, deadline_s: float = math.inf) -> None:
+        """One more request holds the ticket."""
+        ticket.holders.append(deadline_s)
+        if ticket.lingering is not None:
+            ticket.lingering.cancel()
+            ticket.lingering = None
+
+    def withdraw(self, ticket: Ticket, *, deadline_s: float = math.inf) -> None:
+        """One request lets go of the ticket. When it was the last, the edit is given up: one that waits is dropped,
+        one that runs ends at its next step. With a time to linger, that happens when it is over."""
+        with contextlib.suppress(ValueError):
+            ticket.holders.remove(deadline_s)
+        if ticket.holders or ticket.answer.done() or ticket.lingering is not None:
+            return
+        if ticket.linger_s > 0:
+            loop = asyncio.get_running_loop()
+            ticket.lingering = loop.call_later(ticket.linger_s, self._give_up, ticket)
+        else:
+            self._give_up(ticket)
 
     def hold(self) -> None:
         """Start no further job: the worker is away."""
@@ -86,7 +143,7 @@ class EditQueue:
         """Answer every waiting job with an error: the worker does not come back."""
         self.hold()
         for ticket in self._waiting:
-            ticket.answer.set_exception(WorkerError(failure))
+            self._settle(ticket, WorkerError(failure))
         self._waiting.clear()
         self._changed()
 
@@ -104,20 +161,83 @@ class EditQueue:
 
     async def _run_one(self, ticket: Ticket) -> None:
         self._running = ticket
-        self._changed()
-        self._on_start(self._now_s() - ticket.submitted_s)
         try:
-            result = await self._edit(ticket.job)
+            if self._may_start(ticket):
+                self._changed()
+                await self._prepare(ticket)
+                # Its last holder may have let go meanwhile.
+                if not ticket.answer.done():
+                    self._settle(ticket, await self._on_card(ticket))
         except Exception as error:
             # Not swallowed: it is the answer, and the edge that awaits it decides about log and status.
-            if not ticket.answer.done():
-                ticket.answer.set_exception(error)
-        else:
-            if not ticket.answer.done():
-                ticket.answer.set_result(result)
+            self._settle(ticket, error)
         finally:
             self._running = None
             self._changed()
+
+    async def _prepare(self, ticket: Ticket) -> None:
+        if ticket.before_start is not None:
+            await ticket.before_start()
+        if ticket.steps_open:
+            ticket.job = replace(ticket.job, steps=self._steps(ticket.job, len(self._waiting)))
+
+    async def _on_card(self, ticket: Ticket) -> EditResult:
+        ticket.started_s = self._now_s()
+        self._on_start(ticket.started_s - ticket.submitted_s)
+
+        def on_step(step: int, _steps: int) -> None:
+            ticket.step = step
+
+        return await self._edit(ticket.job, on_step)
+
+    def _may_start(self, ticket: Ticket) -> bool:
+        if not ticket.holders:
+            self._drop(ticket, "client_gone")
+            return False
+        left_s = ticket.deadline_s - self._now_s()
+        if too_late(left_s=left_s, own_s=self._expected_s(ticket.job), others_wait=bool(self._waiting)):
+            self._settle(ticket, TooLate())
+            self._on_drop("too_late")
+            return False
+        return True
+
+    def _give_up(self, ticket: Ticket) -> None:
+        ticket.lingering = None
+        if ticket.holders or ticket.answer.done():
+            return
+        if ticket in self._waiting:
+            self._waiting.remove(ticket)
+            self._drop(ticket, "client_gone")
+            self._changed()
+        elif ticket is self._running:
+            self._cancel(ticket.job.job_id)
+            self._drop(ticket, "cancelled")
+
+    def _drop(self, ticket: Ticket, why: str) -> None:
+        """Nobody looks at the answer, and no later request may attach to it."""
+        ticket.answer.cancel()
+        self._on_drop(why)
+
+    @staticmethod
+    def _settle(ticket: Ticket, answer: EditResult | Exception) -> None:
+        if ticket.lingering is not None:
+            ticket.lingering.cancel()
+            ticket.lingering = None
+        if ticket.answer.done():
+            return
+        if isinstance(answer, Exception):
+            ticket.answer.set_exception(answer)
+        else:
+            ticket.answer.set_result(answer)
+
+    def _left_s(self, count: int) -> float:
+        """Seconds until the card is through with the running edit and the first `count` that wait."""
+        running, left_s = self._running, 0.0
+        if running is not None:
+            started_s = self._now_s() if running.started_s is None else running.started_s
+            left_s = remaining_s(expected_s=self._expected_s(running.job), elapsed_s=self._now_s() - started_s)
+        waiting = (ticket for _, ticket in zip(range(count), self._waiting, strict=False))
+        return ahead_s(running_left_s=left_s, waiting_s=(self._expected_s(ticket.job) for ticket in waiting))
 
     def _changed(self) -> None:
         load = self.load
