@@ -133,10 +133,10 @@ def running_server(
 
 
 def stub_server(
-    *arguments: str, edit_s: float = 0.2, environ: Mapping[str, str] | None = None
+    *arguments: str, edit_s: float = 0.2, environ: Mapping[str, str] | None = None, ready: bool = True
 ) -> contextlib.AbstractContextManager[RunningServer]:
     """A server whose edits take a known time and no model: for facts about time and load."""
-    return running_server("--stub-edit-seconds", str(edit_s), *arguments, environ=environ)
+    return running_server("--stub-edit-seconds", str(edit_s), *arguments, environ=environ, ready=ready)
 
 
 def wait_ready(server: RunningServer, timeout_s: float = 50) -> None:

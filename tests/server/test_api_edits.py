@@ -72,7 +72,20 @@ def test_edit_by_json_says_what_it_did(server: RunningServer) -> None:
 
     assert strongest_channel(decoded(answer.pop("output")), (4, 4)) == "b"
     assert answer.pop("seconds") > 0
-    assert answer == {"size": "128x128", "seed": 7, "model": MODEL, "revision": REVISION}
+    assert answer.pop("digest") == server.get("/warmz").json()["digest"]
+    # "make the background blue" are four tokens of the demo's tokenizer; 128 x 128 pixels are 64.
+    assert answer.pop("usage")["input_tokens_details"] == {"text_tokens": 4, "image_tokens": 64}
+    assert answer == {
+        "size": "128x128",
+        "working_size": "128x128",
+        "output_format": "png",
+        "background": "opaque",
+        "quality": "standard",
+        "seed": 7,
+        "steps": 16,
+        "model": MODEL,
+        "revision": REVISION,
+    }
 
 
 def test_the_same_seed_gives_the_same_picture(server: RunningServer) -> None:
@@ -131,11 +144,26 @@ def test_an_error_reaches_the_openai_client_with_its_parts(server: RunningServer
     assert error.request_id
 
 
-def test_a_mask_is_refused_not_ignored(server: RunningServer) -> None:
-    with client(server) as api, pytest.raises(openai.BadRequestError) as raised:
-        api.images.edit(image=encoded(scene()), mask=encoded(scene()), prompt="make the background blue", model=MODEL)
+def test_a_mask_keeps_the_rest_of_the_picture_to_the_bit(server: RunningServer) -> None:
+    before = scene(150, 150)
+    mask = Image.new("RGBA", before.size, (0, 0, 0, 255))
+    mask.paste((0, 0, 0, 0), (0, 0, 150, 30))
+    with client(server) as api:
+        answer = api.images.edit(
+            image=encoded(before), mask=encoded(mask), prompt="make the background blue", model=MODEL, size="original"
+        )
+    assert answer.data is not None
+    after = decoded(answer.data[0].b64_json or "")
 
-    assert (raised.value.code, raised.value.param) == ("unknown_parameter", "mask")
+    assert strongest_channel(after, (4, 4)) == "b"
+    assert after.crop((0, 30, 150, 150)).tobytes() == before.crop((0, 30, 150, 150)).tobytes()
+
+
+def test_pictures_from_text_alone_are_refused_by_a_model_that_only_edits(server: RunningServer) -> None:
+    with client(server) as api, pytest.raises(openai.BadRequestError) as raised:
+        api.images.generate(prompt="a mug")
+
+    assert raised.value.code == "generation_unsupported"
 
 
 def test_prompts_and_pictures_are_not_logged(server: RunningServer) -> None:

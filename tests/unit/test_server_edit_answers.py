@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from imageedit_server.api.edits import answer_to
+from imageedit_server.api.turn import answer_to
 from imageedit_server.worker.protocol import Reason, WorkerFailure
 
 

@@ -70,6 +70,24 @@ async def test_a_bug_is_counted_as_500() -> None:
     assert count(serving, 'imageedit_requests_total{code="500"')
 
 
+async def test_a_wrong_method_is_told_all_that_the_path_answers() -> None:
+    app = FastAPI()
+    add_error_answers(app)
+
+    @app.post("/v1/edit")
+    async def post() -> None: ...
+
+    @app.delete("/v1/edit")
+    async def delete() -> None: ...
+
+    transport = httpx.ASGITransport(Envelope(app, service()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://server") as client:
+        answer = await client.get("/v1/edit")
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert answer.headers["allow"] == "DELETE, POST"
+
+
 async def test_a_path_of_a_clients_own_making_is_no_label() -> None:
     serving = service()
     await get(serving, "/v1/nothing-like-this")

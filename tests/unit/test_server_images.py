@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from imageedit_server.api.images import Prepared, finished_png, from_base64, prepare, to_base64
+from imageedit_server.api.images import Prepared, from_base64, prepare
+from imageedit_server.api.responses import base64_text
+from imageedit_server.api.results import finished
 from imageedit_server.errors import InvalidInput
 from imageedit_server.worker.protocol import Size
 
@@ -34,7 +36,7 @@ def prepared(data: bytes, size: str = "64x64", max_pixels: int = 1_000_000) -> P
 
 
 def shown(ready: Prepared) -> Image.Image:
-    candidate = ready.placement.candidate
+    candidate = ready.plan.placement.candidate
     return Image.frombytes("RGB", (candidate.width_px, candidate.height_px), ready.pixels)
 
 
@@ -89,7 +91,7 @@ def test_a_bomb_is_refused_by_its_header() -> None:
 
 
 def test_the_limit_of_pixels_itself_is_allowed() -> None:
-    assert prepared(file_of(drawn(100, 10)), max_pixels=1000).placement.working == Size(64, 6)
+    assert prepared(file_of(drawn(100, 10)), max_pixels=1000).plan.placement.working == Size(64, 6)
     with pytest.raises(InvalidInput):
         prepared(file_of(drawn(100, 11)), max_pixels=1000)
 
@@ -135,7 +137,7 @@ def test_a_large_jpeg_is_decoded_at_a_fraction_and_looks_the_same() -> None:
     upright = shown(ready)
 
     # Turned to the left: the blue left half lies at the bottom.
-    assert ready.placement.working == Size(32, 64)
+    assert ready.plan.placement.working == Size(32, 64)
     assert near(upright.getpixel((32, 60)), BLUE)
     assert near(upright.getpixel((32, 4)), RED)
     assert near(upright.getpixel((32, 29)), RED, 40)
@@ -147,7 +149,7 @@ def test_a_turned_picture_is_placed_by_its_upright_shape() -> None:
     exif[0x0112] = 6
     ready = prepared(file_of(drawn(64, 32), "JPEG", exif=exif))
 
-    assert ready.placement.working == Size(32, 64)
+    assert ready.plan.placement.working == Size(32, 64)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's remark about the damage
@@ -211,7 +213,7 @@ def test_the_padding_is_cut_off_the_result() -> None:
     ready = prepared(file_of(drawn(64, 32)))
     result = shown(ready)
     result.paste(GREEN, (0, 16, 64, 48))
-    returned = Image.open(io.BytesIO(finished_png(result.tobytes(), ready.placement)))
+    returned = Image.open(io.BytesIO(finished(result.tobytes(), ready.plan, masked=None, kind="png", compression=100)))
 
     assert (returned.format, returned.mode, returned.size) == ("PNG", "RGB", (64, 32))
     assert returned.getcolors() == [(64 * 32, GREEN)]
@@ -219,16 +221,14 @@ def test_the_padding_is_cut_off_the_result() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "data:image/png;base64,", "data:;base64,"])
 def test_base64_comes_with_and_without_a_data_address(prefix: str) -> None:
-    assert from_base64(prefix + to_base64(b"bytes of a file"), param="image") == b"bytes of a file"
+    assert from_base64(prefix + base64_text(b"bytes of a file"), param="image") == b"bytes of a file"
 
 
 def test_base64_may_have_line_breaks() -> None:
     assert from_base64("YWJj\r\nZGVm\n", param="image") == b"abcdef"
 
 
-@pytest.mark.parametrize(
-    "text", ["", "data:image/png;base64,", "%%%%", "abc", "YWJj=YWJj", "é", "https://example.org/a.png"]
-)
+@pytest.mark.parametrize("text", ["", "data:image/png;base64,", "%%%%", "abc", "YWJj=YWJj", "é"])
 def test_what_is_no_base64_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         from_base64(text, param="image")
@@ -239,7 +239,7 @@ def test_what_is_no_base64_is_refused(text: str) -> None:
 def test_base64_longer_than_a_slice_comes_back_whole() -> None:
     data = bytes(range(256)) * 6000
 
-    assert from_base64(to_base64(data), param="image") == data
+    assert from_base64(base64_text(data), param="image") == data
 
 
 VALID = [file_of(Image.effect_noise((40, 40), 90).convert("RGB"), kind) for kind in ("PNG", "JPEG", "WEBP")]

@@ -54,12 +54,28 @@ OTHER_VALUES = {
     "sizes": "96x96",
     "steps": "3",
     "queue-hard-limit": "9",
+    "max-wait": "30",
+    "dynamic-steps": "on",
+    "jobs-dir": "/jobs",
     "host": "127.0.0.1",
     "port": "8123",
     "probe-port": "8124",
     "drain-propagation": "1.5",
     "max-body-bytes": "4096",
     "max-pixels": "4096",
+    "max-references": "3",
+    "warm-cfg": "on",
+    "warmup-budget": "90",
+    "start-deadline": "60.5",
+    "manifest-digest": "sha256:" + "0a" * 32,
+    "steps-high": "30",
+    "files-dir": "/files",
+    "files-ttl": "60",
+    "files-max-count": "5",
+    "files-max-bytes": "4096",
+    "api-keys-file": "/keys",
+    "cors-origins": "https://a.example",
+    "stream-heartbeat": "2",
     "log-level": "debug",
     "stub-edit-seconds": "0.25",
     "stub-load-seconds": "0.75",
@@ -77,6 +93,17 @@ def test_argument_and_variable_have_the_same_effect(argument: str, value: str) -
 
     assert by_argument == settings_from([], required | {environment_name(argument): value})
     assert by_argument != settings_from([], required)
+
+
+@pytest.mark.parametrize(("steps", "high"), [("16", 24), ("24", 24), ("50", 50)])
+def test_high_quality_has_never_fewer_steps_than_standard(steps: str, high: int) -> None:
+    assert settings("--steps", steps).steps_high == high
+
+
+def test_several_origins_are_taken() -> None:
+    made = settings("--cors-origins", "https://a.example, http://localhost:3000,*")
+
+    assert made.cors_origins == ("https://a.example", "http://localhost:3000", "*")
 
 
 def test_a_port_that_kubernetes_injects_for_a_service_is_ignored() -> None:
@@ -116,6 +143,11 @@ def test_the_drain_token_is_not_shown() -> None:
         ([*REQUIRED, "--port", "9000", "--probe-port", "9000"], "--probe-port 9000 is the port of the API too"),
         ([*REQUIRED, "--max-body-bytes", "1"], "--max-body-bytes '1' is not a whole number from 1024 to 1073741824"),
         ([*REQUIRED, "--log-level", "loud"], "--log-level 'loud' is not one of debug, info, warning, error"),
+        ([*REQUIRED, "--max-references", "5"], "--max-references '5' is not a whole number from 1 to 4"),
+        ([*REQUIRED, "--warm-cfg", "yes"], "--warm-cfg 'yes' is not one of off, on"),
+        ([*REQUIRED, "--manifest-digest", "sha256:AB"], "is not sha256: and 64 hexadecimal digits"),
+        ([*REQUIRED, "--steps-high", "15"], "--steps-high '15' is not a whole number from 16 to 200"),
+        ([*REQUIRED, "--cors-origins", "a.example"], "'a.example' is not an origin; write https://pages.example, or *"),
         ([*REQUIRED, "--model-name", " "], "--model-name is empty"),
         ([*REQUIRED, "--sizes", "768"], "'768' is not a size"),
         ([*REQUIRED, "--sizes", "768x768,,64x64"], "'' is not a size"),

@@ -48,17 +48,27 @@ class ApiError(Exception):
         code: stable word for programs.
         param: name of the field that is wrong.
         retry_after_s: whole seconds after which another try makes sense.
+        should_retry: tells the OpenAI clients what to do instead of what the status says; None leaves it to them.
     """
 
     status: ClassVar[int] = 500
     kind: ClassVar[str] = "server_error"
 
-    def __init__(self, message: str, *, code: str, param: str | None = None, retry_after_s: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        param: str | None = None,
+        retry_after_s: int | None = None,
+        should_retry: bool | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.param = param
         self.retry_after_s = retry_after_s
+        self.should_retry = should_retry
 
 
 class InvalidInput(ApiError):
@@ -66,6 +76,13 @@ class InvalidInput(ApiError):
 
     status = 400
     kind = "invalid_request_error"
+
+
+class Unauthorized(ApiError):
+    """No key, or none that this server knows."""
+
+    status = 401
+    kind = "authentication_error"
 
 
 class NotFound(ApiError):
@@ -82,8 +99,15 @@ class BodyTooLarge(ApiError):
     kind = "invalid_request_error"
 
 
+class Conflict(ApiError):
+    """The request contradicts one that came before."""
+
+    status = 409
+    kind = "invalid_request_error"
+
+
 class Overloaded(ApiError):
-    """The queue is full."""
+    """The queue is full, or too long for this client."""
 
     status = 429
     kind = "rate_limit_error"

@@ -7,6 +7,7 @@ Nothing else in the package reads the environment.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -19,6 +20,9 @@ DEFAULT_TERMINATION_LOG = "/dev/termination-log"
 SIDE_MULTIPLE_PX = 32
 MAX_SIDE_PX = 4096
 MAX_SIZES = 64
+DEFAULT_STEPS_HIGH = 24
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,9 @@ class Settings:
     sizes: tuple[Size, ...]
     steps: int
     queue_hard_limit: int
+    max_wait_s: float | None
+    dynamic_steps: bool
+    jobs_dir: str
     host: str
     port: int
     probe_port: int
@@ -47,6 +54,19 @@ class Settings:
     pod: str
     pod_uid: str = field(repr=False)
     termination_log: str
+    max_references: int
+    warm_cfg: bool
+    warmup_budget_s: float | None
+    start_deadline_s: float
+    manifest_digest: str
+    steps_high: int
+    files_dir: str
+    files_ttl_s: float
+    files_max_count: int
+    files_max_bytes: int
+    api_keys_file: str
+    cors_origins: tuple[str, ...]
+    stream_heartbeat_s: float
 
     def engine(self) -> EngineSettings:
         """The part that the worker process needs."""
@@ -57,6 +77,12 @@ class Settings:
             steps=self.steps,
             stub_edit_s=self.stub_edit_s,
             stub_load_s=self.stub_load_s,
+            max_references=self.max_references,
+            warm_cfg=self.warm_cfg,
+            warmup_budget_s=self.warmup_budget_s,
+            manifest_digest=self.manifest_digest,
+            log_level=self.log_level,
+            pod=self.pod,
         )
 
 
@@ -71,12 +97,28 @@ ARGUMENTS: dict[str, tuple[str | None, str]] = {
     "sizes": (None, "candidate sizes, such as 768x768,768x576; sides are multiples of 32"),
     "steps": ("16", "denoising steps of an edit"),
     "queue-hard-limit": ("50", "most requests that wait; one more gets 429"),
+    "max-wait": ("auto", "longest estimated wait in seconds that is accepted; auto: 10 edits at the first size"),
+    "dynamic-steps": ("off", "on: up to --steps-high steps while the queue is short, if the client did not choose"),
+    "jobs-dir": ("", "folder for /v1/jobs, kept over restarts; without it there are no jobs"),
     "host": ("0.0.0.0", "address to listen on"),
     "port": ("8000", "port of the API"),
     "probe-port": ("8080", "port of probes, metrics and drain"),
     "drain-propagation": ("5", "seconds in which a draining server still accepts"),
     "max-body-bytes": (str(60 * 1024 * 1024), "largest request body in bytes"),
     "max-pixels": ("50000000", "largest picture in pixels, width times height"),
+    "max-references": ("1", "most pictures of one edit, its own included; each count is warmed"),
+    "warm-cfg": ("off", "on: serve negative prompts, which run the model twice a step; warmed too"),
+    "warmup-budget": ("", "seconds after which no further kind of edit is warmed; what is not warmed is refused"),
+    "start-deadline": ("1800", "seconds in which a worker must be loaded and warm"),
+    "manifest-digest": ("", "digest that the checkpoint must have, sha256:..., as `manifest` and /warmz name it"),
+    "steps-high": ("", "steps of quality=high, and most steps of an edit (default 24, or --steps if more)"),
+    "files-dir": ("", "folder for response_format=url; empty: no files"),
+    "files-ttl": ("3600", "seconds that such a file lives"),
+    "files-max-count": ("1000", "most files; the oldest makes room"),
+    "files-max-bytes": (str(1024**3), "most bytes of all files together; the oldest makes room"),
+    "api-keys-file": ("", "file with one API key a line, read again when it changes; empty: no key is needed"),
+    "cors-origins": ("", "origins whose pages may call the API, such as https://a.example,https://b.example, or *"),
+    "stream-heartbeat": ("10", "seconds between the signs of life of a stream"),
     "log-level": ("info", "debug, info, warning or error"),
     "stub-edit-seconds": ("", ""),
     "stub-load-seconds": ("0", ""),
@@ -99,6 +141,9 @@ def settings_from(arguments: Sequence[str], environ: Mapping[str, str]) -> Setti
         sizes=_sizes(given["sizes"]),
         steps=_whole(given, "steps", 2, 200),
         queue_hard_limit=_whole(given, "queue-hard-limit", 0, 10_000),
+        max_wait_s=None if given["max-wait"] == "auto" else _seconds(given, "max-wait", 86_400),
+        dynamic_steps=_one_of(given, "dynamic-steps", ("off", "on")) == "on",
+        jobs_dir=given["jobs-dir"],
         host=_text(given, "host"),
         port=_whole(given, "port", 1, 65_535),
         probe_port=_whole(given, "probe-port", 1, 65_535),
@@ -113,6 +158,19 @@ def settings_from(arguments: Sequence[str], environ: Mapping[str, str]) -> Setti
         pod=environ.get("IMAGEEDIT_POD", ""),
         pod_uid=environ.get("IMAGEEDIT_POD_UID", ""),
         termination_log=termination_log_path(environ),
+        max_references=_whole(given, "max-references", 1, 4),
+        warm_cfg=_one_of(given, "warm-cfg", ("off", "on")) == "on",
+        warmup_budget_s=_seconds(given, "warmup-budget", 86_400) if given["warmup-budget"] else None,
+        start_deadline_s=_seconds(given, "start-deadline", 86_400),
+        manifest_digest=_digest(given["manifest-digest"]),
+        steps_high=_steps_high(given),
+        files_dir=given["files-dir"],
+        files_ttl_s=_seconds(given, "files-ttl", 7 * 86_400),
+        files_max_count=_whole(given, "files-max-count", 1, 100_000),
+        files_max_bytes=_whole(given, "files-max-bytes", 1024, 1024**4),
+        api_keys_file=given["api-keys-file"],
+        cors_origins=_origins(given["cors-origins"]),
+        stream_heartbeat_s=_seconds(given, "stream-heartbeat", 3600),
     )
     if settings.port == settings.probe_port:
         raise SettingsInvalid(
@@ -202,6 +260,25 @@ def _seconds(given: Mapping[str, str], name: str, highest: int) -> float:
     if not 0 <= value <= highest:
         raise SettingsInvalid(f"--{name} {given[name]!r} is not a number of seconds from 0 to {highest}")
     return value
+
+
+def _digest(text: str) -> str:
+    if text and not _DIGEST.fullmatch(text):
+        raise SettingsInvalid(f"--manifest-digest {text!r} is not sha256: and 64 hexadecimal digits in lower case")
+    return text
+
+
+def _steps_high(given: Mapping[str, str]) -> int:
+    steps = _whole(given, "steps", 2, 200)
+    return _whole(given, "steps-high", steps, 200) if given["steps-high"] else max(DEFAULT_STEPS_HIGH, steps)
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    origins = tuple(part.strip() for part in text.split(",") if part.strip())
+    for origin in origins:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise SettingsInvalid(f"--cors-origins: {origin!r} is not an origin; write https://pages.example, or *")
+    return origins
 
 
 def _sizes(text: str) -> tuple[Size, ...]:

@@ -7,18 +7,44 @@ A registry of its own, and three labels on every series that it writes, so that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from imageedit_server.gate.dedupe import By
+from imageedit_server.gate.jobs import ENDED, QUARANTINED, JobState
+from imageedit_server.worker.protocol import EditResult, Reason, WarmReport
+
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-ROUTES = ("/v1/edit", "/v1/images/edits", "/v1/models", "/v1/models/{id}", "unknown")
+ROUTES = (
+    "/v1/edit",
+    "/v1/images/edits",
+    "/v1/images/generations",
+    "/v1/models",
+    "/v1/models/{id}",
+    "/v1/files/{name}",
+    "/v1/jobs",
+    "/v1/jobs/{id}",
+    "/openapi.json",
+    "unknown",
+)
 EDIT_ROUTES = ("/v1/edit", "/v1/images/edits")
-CODES = (200, 400, 404, 405, 413, 429, 499, 500, 503)
-REFUSALS = ("queue_full", "too_many_uploads", "draining", "not_ready", "invalid")
+CODES = (200, 202, 400, 401, 404, 405, 409, 413, 429, 499, 500, 503)
+REFUSALS = ("queue_full", "wait_too_long", "too_many_uploads", "draining", "not_ready", "invalid")
+
+# From the file to raw pixels, waiting for the card, three parts on the card, and from raw pixels to the file.
+STAGES = ("decode", "wait", "prepare", "denoise", "finish", "encode")
+FAILURES = tuple(sorted(set(get_args(Reason)) - {"Cancelled"}))
+
+JOBS_OPEN = (JobState.QUEUED.value, JobState.RUNNING.value)
+JOBS_ENDED = (*(state.value for state in ENDED), QUARANTINED)
+DROPS = ("too_late", "client_gone", "cancelled")
+ATTACHED_BY = tuple(by.value for by in By)
+ERROR_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5)
 
 # One edit takes 0.3 s with the demo checkpoint and up to two minutes on a card; a wait is up to fifty of them.
 EDIT_BUCKETS_S = (0.1, 0.25, 0.5, 1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300)
@@ -90,11 +116,62 @@ class Telemetry:
             buckets=WAIT_BUCKETS_S,
             registry=registry,
         )
+        self.work_ahead_s = Gauge(
+            "imageedit_work_ahead_seconds",
+            "Estimated seconds until all edits that are in are done, at the last change of the queue.",
+            registry=registry,
+        )
+        self.cost_error = Histogram(
+            "imageedit_cost_error_ratio",
+            "By what part of an edit's real seconds its estimate was off.",
+            buckets=ERROR_BUCKETS,
+            registry=registry,
+        )
+        self.dropped = Counter(
+            "imageedit_dropped_edits_total",
+            "Accepted edits that were given up, by reason.",
+            ("reason",),
+            registry=registry,
+        )
+        self.attached = Counter(
+            "imageedit_attached_requests_total",
+            "Requests that attached to an edit that was here already, by what they were recognised by.",
+            ("by",),
+            registry=registry,
+        )
+        self.jobs = Gauge("imageedit_jobs", "Jobs that wait on disk or run.", ("state",), registry=registry)
+        self.jobs_ended = Counter(
+            "imageedit_jobs_ended_total", "Jobs that ended, by how.", ("state",), registry=registry
+        )
         self.warm = Gauge("imageedit_warm", "1 while the model is loaded, warmed and checked.", registry=registry)
         self.draining = Gauge("imageedit_draining", "1 from the start of a drain.", registry=registry)
         self.worker_up = Gauge("imageedit_worker_up", "1 while the worker process can take an edit.", registry=registry)
         self.worker_restarts = Counter(
             "imageedit_worker_restarts_total", "Worker processes replaced.", registry=registry
+        )
+        self.worker_failures = Counter(
+            "imageedit_worker_failures_total",
+            "Failed edits, lost workers and failed starts, each once, by reason.",
+            ("reason",),
+            registry=registry,
+        )
+        self.decode_retries = Counter(
+            "imageedit_decode_retries_total",
+            "Results that were no picture until they were decoded again in float32.",
+            registry=registry,
+        )
+        self.stage_s = Histogram(
+            "imageedit_stage_seconds",
+            "Seconds of each stage of an edit.",
+            ("stage",),
+            buckets=(0.001, 0.005, *WAIT_BUCKETS_S),
+            registry=registry,
+        )
+        self.warm_shape_s = Gauge(
+            "imageedit_warm_shape_seconds",
+            "Seconds of one edit in the last warm-up, by everything that was warmed.",
+            ("size", "pictures", "cfg"),
+            registry=registry,
         )
         self.warmup_s = Gauge(
             "imageedit_warmup_seconds",
@@ -123,9 +200,47 @@ class Telemetry:
                 self.requests.labels(route, str(code))
         for reason in REFUSALS:
             self.refused.labels(reason)
+        for state in JOBS_OPEN:
+            self.jobs.labels(state)
+        for state in JOBS_ENDED:
+            self.jobs_ended.labels(state)
+        for drop in DROPS:
+            self.dropped.labels(drop)
+        for by in ATTACHED_BY:
+            self.attached.labels(by)
+        for failure in FAILURES:
+            self.worker_failures.labels(failure)
+        for stage in STAGES:
+            self.stage_s.labels(stage)
         for size in sizes:
+            self.warm_shape_s.labels(size, "1", "off")
             self.edit_s.labels(size)
             self.warm_edit_s.labels(size)
+
+    def waited(self, seconds: float) -> None:
+        """Note how long an edit waited for the card."""
+        self.queue_wait_s.observe(seconds)
+        self.stage_s.labels("wait").observe(seconds)
+
+    def edited(self, result: EditResult) -> None:
+        """Note the parts of an edit on the card."""
+        stages = result.stages
+        for stage, seconds in (
+            ("prepare", stages.prepare_s),
+            ("denoise", stages.denoise_s),
+            ("finish", stages.finish_s),
+        ):
+            self.stage_s.labels(stage).observe(seconds)
+        self.decode_retries.inc(int(result.retried_in_fp32))
+
+    def warmed(self, report: WarmReport) -> None:
+        """Note what is served."""
+        for size, seconds in report.edit_s_by_size.items():
+            self.warm_edit_s.labels(size).set(seconds)
+        for warmed in report.served:
+            shape = warmed.shape
+            cfg = "on" if shape.cfg else "off"
+            self.warm_shape_s.labels(str(shape.size), str(shape.references), cfg).set(warmed.edit_s)
 
     def exposition(self) -> bytes:
         """All series as Prometheus text."""

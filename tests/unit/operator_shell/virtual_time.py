@@ -35,6 +35,11 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
         return self._virtual.now
 
 
+def virtual_loop() -> asyncio.SelectorEventLoop:
+    """A fresh loop on a virtual clock that starts at 0, for tests that step it by hand; close it."""
+    return _VirtualLoop(_JumpingSelector())
+
+
 def run_virtual(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Runs `main()` on a fresh virtual clock that starts at 0."""
     loop = _VirtualLoop(_JumpingSelector())

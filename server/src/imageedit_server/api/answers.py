@@ -6,8 +6,9 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
 
-from imageedit_server.errors import ApiError, ClientGone, EditFailed, InvalidInput
+from imageedit_server.errors import ApiError, ClientGone, EditFailed, InvalidInput, Unauthorized
 
 # Nobody reads it: the connection is closed. The number is nginx's, and is known to people who read metrics.
 CLIENT_CLOSED_REQUEST = 499
@@ -15,7 +16,7 @@ CLIENT_CLOSED_REQUEST = 499
 FRAMEWORK_MESSAGES = {
     404: (
         "not_found",
-        "Nothing is served at {method} {path}; see POST /v1/edit, POST /v1/images/edits, GET /v1/models.",
+        "Nothing is served at {method} {path}; see POST /v1/images/edits, POST /v1/edit, GET /openapi.json.",
     ),
     405: ("method_not_allowed", "{path} does not answer {method}."),
 }
@@ -29,24 +30,23 @@ def add_error_answers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
+def error_object(error: ApiError) -> dict[str, object]:
+    """The error object, as bodies and events carry it."""
+    return {"error": {"message": error.message, "type": error.kind, "param": error.param, "code": error.code}}
+
+
 def error_answer(error: ApiError) -> JSONResponse:
     """The answer that an error is."""
     headers = {} if error.retry_after_s is None else {"retry-after": str(error.retry_after_s)}
-    return _answer(
-        error.status, kind=error.kind, code=error.code, message=error.message, param=error.param, headers=headers
-    )
+    if error.status == Unauthorized.status:
+        headers["www-authenticate"] = "Bearer"
+    if error.should_retry is not None:
+        headers["x-should-retry"] = str(error.should_retry).lower()
+    return JSONResponse(error_object(error), status_code=error.status, headers=headers)
 
 
-def _answer(
-    status: int,
-    *,
-    kind: str,
-    code: str,
-    message: str,
-    param: str | None = None,
-    headers: dict[str, str] | None = None,
-) -> JSONResponse:
-    body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
+def _answer(status: int, *, kind: str, code: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     return JSONResponse(body, status_code=status, headers=headers)
 
 
@@ -60,7 +60,22 @@ def _framework_error(request: Request, error: Exception) -> Response:
     code, message = FRAMEWORK_MESSAGES.get(error.status_code, ("http_error", str(error.detail)))
     kind = EditFailed.kind if error.status_code >= 500 else InvalidInput.kind
     text = message.format(method=request.method, path=request.url.path[:200])
-    return _answer(error.status_code, kind=kind, code=code, message=text, headers=dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        # The framework names the methods of the first route of that path, not of all.
+        headers["Allow"] = ", ".join(_methods(request))
+    return _answer(error.status_code, kind=kind, code=code, message=text, headers=headers)
+
+
+def _methods(request: Request) -> list[str]:
+    routes = (route for route in request.app.routes if isinstance(route, Route))
+    found = {
+        method
+        for route in routes
+        if route.matches(request.scope)[0] is not Match.NONE
+        for method in route.methods or ()
+    }
+    return sorted(found)
 
 
 def _client_gone(_request: Request, _error: Exception) -> Response:

@@ -2,81 +2,105 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
-from imageedit_server.api import requests
+from imageedit_server.api import requests, responses
 from imageedit_server.api.answers import add_error_answers
-from imageedit_server.api.edits import Edited, receive, run
+from imageedit_server.api.edits import receive, run
 from imageedit_server.api.envelope import Envelope
+from imageedit_server.api.files import MEDIA_TYPES
 from imageedit_server.api.forms import parts_of
+from imageedit_server.api.job_routes import add_job_routes
+from imageedit_server.api.jobs import Jobs
+from imageedit_server.api.keys import KeyCheck
+from imageedit_server.api.openapi import document
 from imageedit_server.api.service import Service
+from imageedit_server.api.streaming import stream
+from imageedit_server.errors import NotFound
+
+# What a page of another origin may read besides the body.
+EXPOSED_HEADERS = ("x-request-id", "retry-after", "x-should-retry")
 
 
-def api_app(service: Service) -> ASGIApp:
-    """The application of the API."""
+def api_app(service: Service, jobs: Jobs | None = None) -> ASGIApp:
+    """The application of the API: id and counts outermost, then CORS, then the keys, then the routes."""
+    routes = _routes(service)
+    if jobs is not None:
+        add_job_routes(routes, service, jobs)
+    app: ASGIApp = routes
+    if service.api_keys is not None:
+        app = KeyCheck(app, service.api_keys)
+    if service.settings.cors_origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=service.settings.cors_origins,
+            allow_methods=("GET", "POST", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=EXPOSED_HEADERS,
+        )
+    return Envelope(app, service)
+
+
+def _routes(service: Service) -> FastAPI:
     app = FastAPI(title="imageedit-server", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     add_error_answers(app)
     settings = service.settings
 
     @app.post("/v1/edit")
-    async def post_edit(request: Request) -> JSONResponse:
+    async def post_edit(request: Request) -> Response:
         received = await receive(service, request, requests.from_json)
         edited = await run(service, request, received)
-        return JSONResponse({"output": edited.png_base64, **_facts(service, edited)})
+        output = await asyncio.to_thread(responses.base64_text, edited[0].file)
+        return JSONResponse({"output": output, **responses.facts(service, received, edited)})
 
     @app.post("/v1/images/edits")
-    async def post_images_edits(request: Request) -> JSONResponse:
+    async def post_images_edits(request: Request) -> Response:
         content_type = request.headers.get("content-type", "")
 
-        def read(body: bytes) -> requests.EditRequest:
-            return requests.from_form(parts_of(body, content_type), model_name=settings.model_name)
+        def read(body: bytes, limits: requests.Limits) -> requests.EditRequest:
+            return requests.from_form(parts_of(body, content_type), limits)
 
-        received = await receive(service, request, read)
-        edited = await run(service, request, received)
-        return JSONResponse(
-            {
-                "created": int(time.time()),
-                "data": [{"b64_json": edited.png_base64}],
-                "output_format": "png",
-                **_facts(service, edited),
-            }
-        )
+        return await _images(service, request, read, kind="image_edit.completed")
+
+    @app.post("/v1/images/generations")
+    async def post_images_generations(request: Request) -> Response:
+        return await _images(service, request, requests.from_generation, kind="image_generation.completed")
+
+    @app.get("/v1/files/{name}")
+    async def get_file(name: str) -> Response:
+        data = None if service.files is None else await asyncio.to_thread(service.files.read, name)
+        if data is None:
+            raise NotFound("There is no such file, or no longer; ask for the edit again.", code="file_not_found")
+        headers = {"cache-control": "private, no-store", "x-content-type-options": "nosniff"}
+        return Response(data, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
 
     @app.get("/v1/models")
-    async def get_models() -> JSONResponse:
-        return JSONResponse({"object": "list", "data": [_model(service)]})
+    async def get_models() -> Response:
+        return JSONResponse({"object": "list", "data": [responses.model_body(service)]})
 
     @app.get("/v1/models/{model_id:path}")
-    async def get_model(model_id: str) -> JSONResponse:
+    async def get_model(model_id: str) -> Response:
         if model_id != settings.model_name:
             raise requests.unknown_model(model_id, settings.model_name)
-        return JSONResponse(_model(service))
+        return JSONResponse(responses.model_body(service))
 
-    return Envelope(app, service)
+    @app.get("/openapi.json")
+    async def get_openapi() -> Response:
+        return JSONResponse(document(needs_key=service.api_keys is not None, jobs=bool(settings.jobs_dir)))
 
-
-def _facts(service: Service, edited: Edited) -> dict[str, object]:
-    return {
-        "size": str(edited.size),
-        "seed": edited.seed,
-        "seconds": round(edited.seconds, 3),
-        "model": service.settings.model_name,
-        "revision": service.settings.model_revision,
-    }
+    return app
 
 
-def _model(service: Service) -> dict[str, object]:
-    settings = service.settings
-    return {
-        "id": settings.model_name,
-        "object": "model",
-        "created": service.started_at,
-        "owned_by": "imageedit-server",
-        "revision": settings.model_revision,
-        "sizes": [str(size) for size in settings.sizes],
-    }
+async def _images(service: Service, request: Request, read: requests.Reader, *, kind: str) -> Response:
+    received = await receive(service, request, read)
+    if received.wish.stream:
+        return await stream(service, request, received, kind=kind)
+    edited = await run(service, request, received)
+    body = await responses.images_body(service, received, edited, base_address=str(request.base_url))
+    return JSONResponse(body)

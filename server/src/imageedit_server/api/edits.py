@@ -1,4 +1,4 @@
-"""One edit: receive (read, check, decode), then run (admit, wait in the queue, encode).
+"""One request: receive (read, check, decode), then run (wait for the card, finish the file), once for each picture.
 
 Two steps, because what was received can be sixty megabytes and what waits in the queue is only the small picture.
 """
@@ -8,44 +8,68 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from starlette.requests import Request
 
-from imageedit_server.api import images
+from imageedit_server.api import images, masks, results
 from imageedit_server.api.body import read_body
-from imageedit_server.api.geometry import Placement
-from imageedit_server.api.queue import Ticket
-from imageedit_server.api.requests import EditRequest
+from imageedit_server.api.geometry import Plan, plan
+from imageedit_server.api.requests import EditRequest, Limits, Reader, Wish
+from imageedit_server.api.results import Masked
 from imageedit_server.api.service import Service
-from imageedit_server.errors import ApiError, ClientGone, EditFailed, Unavailable
-from imageedit_server.gate.admission import NOT_READY_RETRY_AFTER_S
+from imageedit_server.api.turn import Done, check_early, turn
+from imageedit_server.errors import InvalidInput
 from imageedit_server.logs import fields
-from imageedit_server.worker.protocol import EditJob, EditResult, Size, WorkerError, WorkerFailure
+from imageedit_server.settings import Settings
+from imageedit_server.worker.protocol import Capabilities, EditJob, Size, WarmReport
 
 log = logging.getLogger("imageedit.edits")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A checked request, ready for the queue, and where the picture lies in the job's candidate size."""
+    """A checked request, ready for the queue: the first of its jobs, and how each result becomes a file."""
 
     job: EditJob = field(repr=False)
-    placement: Placement
+    wish: Wish
+    plan: Plan
+    masked: Masked | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edited:
-    """A finished edit; `size` is the size of the picture that is returned, `seconds` the time on the card."""
+    """One finished picture as a file, and what made it.
 
-    png_base64: str = field(repr=False)
-    size: Size
+    `seconds` is the time on the card; `pictures` and `text_tokens` were read at the candidate size `at`.
+    """
+
+    file: bytes = field(repr=False)
+    at: Size
     seed: int
+    pictures: int
+    steps: int
     seconds: float
+    text_tokens: int
 
 
-async def receive(service: Service, request: Request, read: Callable[[bytes], EditRequest]) -> Received:
+def limits_of(service: Service) -> Limits:
+    """What settings and model take now."""
+    settings, load = service.settings, service.worker.load
+    can = Capabilities() if load is None else load.capabilities
+    return Limits(
+        model_name=settings.model_name,
+        steps=settings.steps,
+        steps_high=settings.steps_high,
+        files=service.files is not None,
+        max_references=can.max_references,
+        guidance=can.guidance,
+        negative_prompt=can.negative_prompt,
+        generate=can.generate,
+    )
+
+
+async def receive(service: Service, request: Request, read: Reader) -> Received:
     """Read and decode one request; `read` makes a checked request of its body, in a thread.
 
     Raises:
@@ -53,85 +77,144 @@ async def receive(service: Service, request: Request, read: Callable[[bytes], Ed
         ClientGone: the client left before the end.
     """
     # Before the body is read: a full server must not spend memory on what it refuses.
-    service.check_admission()
+    check_early(service, request)
     with service.counting_refusals(), service.uploads.room() as room:
-        wanted = await asyncio.to_thread(read, await read_body(request, room))
-        async with service.decoding:
-            prepared = await asyncio.to_thread(
-                images.prepare,
-                wanted.picture,
-                param=wanted.param,
-                candidates=service.settings.sizes,
-                max_pixels=service.settings.max_pixels,
-            )
-    job = EditJob(
-        job_id=uuid.uuid4().hex,
-        picture=prepared.pixels,
-        size=prepared.placement.candidate,
-        prompt=wanted.prompt,
-        steps=service.settings.steps,
-        seed=wanted.seed,
-    )
-    return Received(job=job, placement=prepared.placement)
+        return await decoded(service, await read_body(request, room), read)
 
 
-async def run(service: Service, request: Request, received: Received) -> Edited:
-    """Wait for the card, edit and encode.
+async def decoded(service: Service, body: bytes, read: Reader) -> Received:
+    """Check and decode one body.
 
     Raises:
-        ApiError: the edit is not admitted, or it failed.
-        ClientGone: the client left while the edit waited or ran.
+        ApiError: something in it is wrong.
     """
-    # Asked a second time: the queue may have filled while the picture was read. No await until the job is in.
-    service.check_admission()
-    ticket = service.queue.submit(received.job)
-    result = await _answer(service, request, ticket)
+    wanted = await asyncio.to_thread(read, body, limits_of(service))
+    async with service.decoding:
+        with service.telemetry.stage_s.labels("decode").time():
+            received = await asyncio.to_thread(_prepared, wanted, service.settings)
+    _check_warmed(received.job, service.worker.warm)
+    return received
+
+
+def start(service: Service, request: Request, received: Received) -> list[asyncio.Task[Edited]]:
+    """Put every picture of a request into the queue at once, so that all of them are admitted or none is."""
+    return [
+        asyncio.create_task(_run_one(service, request, received, number), name="edit")
+        for number in range(received.wish.n)
+    ]
+
+
+async def run(service: Service, request: Request, received: Received) -> list[Edited]:
+    """Wait for the card, edit and encode: all pictures of a request, in their order.
+
+    Raises:
+        ApiError: an edit is not admitted, or it failed.
+        ClientGone: the client left while an edit waited or ran.
+    """
+    runs = start(service, request, received)
+    try:
+        return list(await asyncio.gather(*runs))
+    finally:
+        for task in runs:
+            task.cancel()
+
+
+async def _run_one(service: Service, request: Request, received: Received, number: int) -> Edited:
+    wish = received.wish
+    with service.kept.room() as kept:
+        if received.masked is not None:
+            kept.grow_to(received.masked.size_bytes)
+        done = await turn(
+            service,
+            request,
+            _job(received.job, wish, number),
+            seed_given=wish.seed_given,
+            steps_given=wish.steps_given,
+            request_id=wish.request_id,
+            part=number,
+        )
+        edited = await finished(service, received, done)
     log.debug(
         "edit_finished",
         extra=fields(
-            request_id=request.state.request_id, size=str(received.job.size), seconds=round(result.seconds, 3)
+            request_id=request.state.request_id,
+            job_id=done.job.job_id,
+            asked_by=wish.asked_by,
+            size=str(done.job.size),
+            steps=done.result.steps,
+            seconds=round(done.result.seconds, 3),
         ),
     )
-    encoded = await asyncio.to_thread(lambda: images.to_base64(images.finished_png(result.picture, received.placement)))
-    return Edited(png_base64=encoded, size=received.placement.working, seed=received.job.seed, seconds=result.seconds)
+    return edited
 
 
-# | failure              | answer                                                    |
-# | -------------------- | --------------------------------------------------------- |
-# | WorkerLost           | 503 worker_lost: a new worker comes, another try is right |
-# | sticky, any reason   | 503 worker_lost                                           |
-# | any other            | 500 edit_failed: the worker goes on, this edit did not    |
-def answer_to(failure: WorkerFailure) -> ApiError:
-    """What the client is told about a failure of its edit."""
-    if failure.reason == "WorkerLost" or failure.sticky:
-        return Unavailable(
-            "The worker process was lost during this edit and is being replaced; send the request again.",
-            code="worker_lost",
-            retry_after_s=NOT_READY_RETRY_AFTER_S,
-        )
-    return EditFailed(f"The edit failed: {failure.message}", code="edit_failed")
+async def finished(service: Service, received: Received, done: Done) -> Edited:
+    """Make the file of a result."""
+    result = done.result
+    async with service.encoding:
+        with service.telemetry.stage_s.labels("encode").time():
+            file = await asyncio.to_thread(
+                results.finished,
+                result.picture,
+                received.plan,
+                masked=received.masked,
+                kind=received.wish.format,
+                compression=received.wish.compression,
+            )
+    return Edited(
+        file=file,
+        at=done.job.size,
+        seed=done.job.seed,
+        pictures=(1 if received.job.picture else 0) + len(received.job.references),
+        steps=result.steps,
+        seconds=result.seconds,
+        text_tokens=result.text_tokens,
+    )
 
 
-async def _answer(service: Service, request: Request, ticket: Ticket) -> EditResult:
-    gone = asyncio.create_task(_disconnected(request))
-    try:
-        await asyncio.wait((gone, ticket.answer), return_when=asyncio.FIRST_COMPLETED)
-        if not ticket.answer.done():
-            raise ClientGone
-        return ticket.answer.result()
-    except WorkerError as error:
-        failure = error.failure
-        log.warning(
-            "edit_failed",
-            extra=fields(request_id=request.state.request_id, reason=failure.reason, message=failure.message),
-        )
-        raise answer_to(failure) from error
-    finally:
-        gone.cancel()
-        service.queue.withdraw(ticket)
+def _job(first: EditJob, wish: Wish, number: int) -> EditJob:
+    if number == 0:
+        return first
+    return replace(first, job_id=uuid.uuid4().hex, seed=wish.seed_of(number))
 
 
-async def _disconnected(request: Request) -> None:
-    """The body is read, so the only message that is left says that the client is gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+def _check_warmed(job: EditJob, report: WarmReport | None) -> None:
+    """Refuse what no warm-up has run: its first user would wait for kernels, for minutes on some cards."""
+    if report is not None and report.warmed(job.shape) is None:
+        served = ", ".join(str(one.shape) for one in report.served)
+        raise InvalidInput(f"An edit at {job.shape} is not served here; served are: {served}.", code="not_served")
+
+
+def _prepared(wanted: EditRequest, settings: Settings) -> Received:
+    wish, limit = wanted.wish, settings.max_pixels
+    if not wanted.pictures:
+        shape = wish.size if isinstance(wish.size, Size) else settings.sizes[0]
+        planned = plan(shape, settings.sizes, wish.size)
+        return Received(job=_first_job(wish, b"", (), planned), wish=wish, plan=planned, masked=None)
+    first = wanted.pictures[0]
+    ready = images.prepare(first, param="image", candidates=settings.sizes, max_pixels=limit, size=wish.size)
+    further = tuple(
+        images.reference(data, param=f"image[{number}]", candidate=ready.plan.placement.candidate, max_pixels=limit)
+        for number, data in enumerate(wanted.pictures[1:], start=1)
+    )
+    masked = None
+    if wanted.mask is not None:
+        # Read now so that a wrong one is refused before the card works for it, and again when it is used.
+        masks.weights(wanted.mask, ready.plan, feather_px=wish.mask_feather_px)
+        masked = Masked(picture=first, mask=wanted.mask, feather_px=wish.mask_feather_px, max_pixels=limit)
+    return Received(job=_first_job(wish, ready.pixels, further, ready.plan), wish=wish, plan=ready.plan, masked=masked)
+
+
+def _first_job(wish: Wish, picture: bytes, references: tuple[bytes, ...], planned: Plan) -> EditJob:
+    return EditJob(
+        job_id=uuid.uuid4().hex,
+        picture=picture,
+        references=references,
+        size=planned.placement.candidate,
+        prompt=wish.prompt,
+        steps=wish.steps,
+        seed=wish.seed,
+        negative_prompt=wish.negative_prompt,
+        true_cfg_scale=wish.true_cfg_scale,
+        guidance_scale=wish.guidance_scale,
+    )

@@ -22,7 +22,7 @@ from imageedit_server.telemetry import ROUTES
 log = logging.getLogger("imageedit.api")
 
 SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-MODEL_PREFIX = "/v1/models/"
+PREFIXES = {"/v1/models/": "/v1/models/{id}", "/v1/files/": "/v1/files/{name}", "/v1/jobs/": "/v1/jobs/{id}"}
 # Long enough for a body in transit, short enough not to hold up the end of the process.
 DISCARD_TIMEOUT_S = 10.0
 
@@ -58,16 +58,19 @@ class _Request:
         self._service = service
         self._receive = receive
         self._send = send
+        self._state = scope.setdefault("state", {})
         self._body_left = True
         self.route = _route(scope["path"])
         self.id = _request_id(Headers(scope=scope).get("x-request-id", ""))
         self.status = CLIENT_CLOSED_REQUEST
-        scope.setdefault("state", {})["request_id"] = self.id
+        self._state["request_id"] = self.id
 
     async def receive(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.disconnect" or not message.get("more_body", False):
             self._body_left = False
+            # Clients count the time that they wait from here on.
+            self._state.setdefault("received_s", time.monotonic())
         return message
 
     async def send(self, message: Message) -> None:
@@ -96,6 +99,7 @@ def _request_id(given: str) -> str:
 
 def _route(path: str) -> str:
     """The path as a metric's label: never a client's own text."""
-    if path.startswith(MODEL_PREFIX):
-        return "/v1/models/{id}"
+    for prefix, route in PREFIXES.items():
+        if path.startswith(prefix):
+            return route
     return path if path in ROUTES else "unknown"

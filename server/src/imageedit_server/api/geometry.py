@@ -1,12 +1,15 @@
-"""Which candidate size a picture is edited at, and where it lies inside it. Pure arithmetic on pixels."""
+"""Which candidate size a picture is edited at, where it lies inside it, and how large its result is. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from imageedit_server.worker.protocol import Size
+
+SizeWish = Literal["auto", "original"] | Size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,42 @@ def place(picture: Size, candidates: Sequence[Size]) -> Placement:
         left_px=(candidate.width_px - working.width_px) // 2,
         top_px=(candidate.height_px - working.height_px) // 2,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """From a picture to its result, through three frames of the same shape.
+
+    The result has the size `output`. What the model edits is `placement.working`, which lies in `placement.candidate`.
+    `in_working` and `in_output` say where the picture lies in both: all over them, unless another shape was asked for.
+    """
+
+    picture: Size
+    placement: Placement
+    in_working: Placement
+    output: Size
+    in_output: Placement
+
+
+# | wish     | shape of the frames | working size            | output size      |
+# | -------- | ------------------- | ----------------------- | ---------------- |
+# | auto     | the picture's       | fits closest candidate  | the working size |
+# | original | the picture's       | fits closest candidate  | the picture's    |
+# | WxH      | W:H                 | fits closest candidate  | WxH              |
+def plan(picture: Size, candidates: Sequence[Size], wish: SizeWish) -> Plan:
+    """Choose the candidate by the shape of the result; the picture lies whole and undistorted in its middle."""
+    placement = place(wish if isinstance(wish, Size) else picture, candidates)
+    if isinstance(wish, Size):
+        in_working, in_output = place(picture, [placement.working]), place(picture, [wish])
+        return Plan(picture=picture, placement=placement, in_working=in_working, output=wish, in_output=in_output)
+    output = picture if wish == "original" else placement.working
+    in_working, in_output = _all_over(placement.working), _all_over(output)
+    return Plan(picture=picture, placement=placement, in_working=in_working, output=output, in_output=in_output)
+
+
+def _all_over(size: Size) -> Placement:
+    """Not by `place`: it keeps the picture's exact shape, which rounding has changed by a fraction of a pixel."""
+    return Placement(candidate=size, working=size, left_px=0, top_px=0)
 
 
 def _side(length: float, limit_px: int) -> int:

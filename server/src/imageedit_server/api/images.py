@@ -1,21 +1,22 @@
-"""Bytes from strangers to pictures that the engine takes, and back. Blocking: call it in a thread.
+"""Bytes from strangers to pictures that the engine takes. Blocking: call it in a thread.
 
 The header decides before anything is decoded: format by its first bytes, pixels by the stated size.
 """
 
 from __future__ import annotations
 
-import base64
 import binascii
 import io
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from PIL import Image
+from PIL import Image, ImageChops, UnidentifiedImageError
 
-from imageedit_server.api.geometry import Placement, place
+from imageedit_server.api.geometry import Plan, SizeWish, plan
+from imageedit_server.api.padding import padded
 from imageedit_server.errors import InvalidInput
 from imageedit_server.worker.protocol import Size
 
@@ -24,8 +25,9 @@ Image.MAX_IMAGE_PIXELS = None
 
 # Slices of base64 text: no single call into C keeps the interpreter from the event loop for more than a millisecond.
 BASE64_SLICE = 1024 * 1024
-# Level 3 takes a third of the time of zlib's default 6 and gives files 5 % larger: the client waits for it.
-PNG_COMPRESS_LEVEL = 3
+# Of a result. A larger one takes the processors for seconds, and WebP ends at 16383 pixels to a side.
+MAX_OUTPUT_PIXELS = 4096 * 4096
+MAX_OUTPUT_SIDE_PX = 16_000
 WHITE = (255, 255, 255, 255)
 
 # What the orientation tag of EXIF asks for.
@@ -50,6 +52,7 @@ DAMAGE = (
     KeyError,
     IndexError,
     OverflowError,
+    AssertionError,
     struct.error,
     zlib.error,
 )
@@ -57,43 +60,51 @@ DAMAGE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A picture ready for the engine: raw RGB of the candidate size, and where the picture lies in it."""
+    """A picture ready for the engine: raw RGB of the candidate size, and the way to its result."""
 
     pixels: bytes = field(repr=False)
-    placement: Placement
+    plan: Plan
 
 
-def prepare(data: bytes, *, param: str, candidates: Sequence[Size], max_pixels: int) -> Prepared:
+def prepare(
+    data: bytes, *, param: str, candidates: Sequence[Size], max_pixels: int, size: SizeWish = "auto"
+) -> Prepared:
     """Decode, turn upright, flatten on white, scale and pad.
 
     Args:
         data: the file's bytes; name and type that the client gave do not matter.
         param: the request's field that they came from, for the message.
+        size: the size of the result that is asked for.
 
     Raises:
-        InvalidInput: not a whole PNG, JPEG or WebP still picture of at most `max_pixels`.
+        InvalidInput: not a whole PNG, JPEG or WebP still picture of at most `max_pixels`, or the result is too large.
     """
-    _check_signature(data, param)
-    try:
-        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as opened:
-            _check_header(opened, param, max_pixels)
-            upright, placement = _upright(opened, candidates)
-    except DAMAGE as damage:
-        raise InvalidInput(
-            f"The picture is damaged or cut off ({_brief(damage)}); send the whole file.",
-            code="invalid_image",
-            param=param,
-        ) from damage
-    return Prepared(pixels=_padded(_flat(upright), placement).tobytes(), placement=placement)
+    with _opened(data, param, max_pixels) as opened:
+        planned = plan(_upright_size(opened), candidates, size)
+        _check_output(planned.output)
+        picture = _flat(_upright(opened, planned.in_working.working))
+    pixels = padded(padded(picture, planned.in_working), planned.placement).tobytes()
+    return Prepared(pixels=pixels, plan=planned)
 
 
-def finished_png(pixels: bytes, placement: Placement) -> bytes:
-    """Cut the padding off the engine's raw RGB and encode it as PNG."""
-    candidate = placement.candidate
-    picture = Image.frombytes("RGB", (candidate.width_px, candidate.height_px), pixels)
-    file = io.BytesIO()
-    picture.crop(placement.box).save(file, "PNG", compress_level=PNG_COMPRESS_LEVEL)
-    return file.getvalue()
+def reference(data: bytes, *, param: str, candidate: Size, max_pixels: int) -> bytes:
+    """Prepare a further picture that the model only looks at: raw RGB of the candidate size.
+
+    Raises:
+        InvalidInput: as `prepare`.
+    """
+    return prepare(data, param=param, candidates=[candidate], max_pixels=max_pixels).pixels
+
+
+def at_output_size(data: bytes, planned: Plan, *, param: str, max_pixels: int) -> Image.Image:
+    """The picture as the result would be if nothing was edited; with size=original it is the input to the bit.
+
+    Raises:
+        InvalidInput: as `prepare`.
+    """
+    with _opened(data, param, max_pixels) as opened:
+        picture = _flat(_upright(opened, planned.in_output.working))
+    return padded(picture, planned.in_output)
 
 
 def from_base64(text: str, *, param: str) -> bytes:
@@ -113,11 +124,6 @@ def from_base64(text: str, *, param: str) -> bytes:
     if not data:
         raise InvalidInput(f"{param} is empty; send a picture as base64.", code="invalid_base64", param=param)
     return data
-
-
-def to_base64(data: bytes) -> str:
-    """Plain base64, as answers carry it."""
-    return base64.b64encode(data).decode("ascii")
 
 
 def _check_signature(data: bytes, param: str) -> None:
@@ -146,20 +152,58 @@ def _check_header(opened: Image.Image, param: str, max_pixels: int) -> None:
         raise InvalidInput("The picture is animated; send one still frame.", code="invalid_image", param=param)
 
 
-def _upright(opened: Image.Image, candidates: Sequence[Size]) -> tuple[Image.Image, Placement]:
+@contextmanager
+def _opened(data: bytes, param: str, max_pixels: int) -> Iterator[Image.Image]:
+    _check_signature(data, param)
+    try:
+        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as opened:
+            _check_header(opened, param, max_pixels)
+            if opened.format == "PNG":
+                _check_sums(data)
+                # Before anything asks for EXIF, which in a PNG can come last: that loads the pixels, and would report
+                # their damage as its own, once.
+                opened.load()
+            yield opened
+    except DAMAGE as damage:
+        raise InvalidInput(
+            f"The picture is damaged or cut off ({_brief(damage)}); send the whole file.",
+            code="invalid_image",
+            param=param,
+        ) from damage
+
+
+def _check_sums(data: bytes) -> None:
+    """Raise what `DAMAGE` names for a PNG that is cut off or altered: its decoder looks at no sum."""
+    with Image.open(io.BytesIO(data), formats=("PNG",)) as opened:
+        opened.verify()
+
+
+def _upright_size(opened: Image.Image) -> Size:
+    width_px, height_px = opened.size
+    return Size(height_px, width_px) if _orientation(opened) in SIDES_SWAPPED else Size(width_px, height_px)
+
+
+def _upright(opened: Image.Image, size: Size) -> Image.Image:
     """Scale before turning: turning fifty million pixels costs memory, turning the working size costs nothing."""
     orientation = _orientation(opened)
-    swapped = orientation in SIDES_SWAPPED
-    width_px, height_px = reversed(opened.size) if swapped else opened.size
-    placement = place(Size(width_px, height_px), candidates)
-    working = (placement.working.width_px, placement.working.height_px)
+    wanted = (size.width_px, size.height_px)
     # JPEG alone can be decoded at a fraction of its size; twice what is needed leaves the rest to the better filter.
-    opened.draft(None, (2 * max(working), 2 * max(working)))
+    opened.draft(None, (2 * max(wanted), 2 * max(wanted)))
     scaled = _direct_colour(opened).resize(
-        (working[1], working[0]) if swapped else working, Image.Resampling.LANCZOS, reducing_gap=3.0
+        wanted[::-1] if orientation in SIDES_SWAPPED else wanted, Image.Resampling.LANCZOS, reducing_gap=3.0
     )
     turn = ORIENTATIONS.get(orientation)
-    return (scaled if turn is None else scaled.transpose(turn)), placement
+    return scaled if turn is None else scaled.transpose(turn)
+
+
+def _check_output(output: Size) -> None:
+    if output.area_px > MAX_OUTPUT_PIXELS or max(output.width_px, output.height_px) > MAX_OUTPUT_SIDE_PX:
+        raise InvalidInput(
+            f"A result of {output} is too large: at most {MAX_OUTPUT_PIXELS} pixels and {MAX_OUTPUT_SIDE_PX} to a side."
+            " Ask for size=auto, or scale the picture down.",
+            code="unsupported_value",
+            param="size",
+        )
 
 
 def _orientation(opened: Image.Image) -> int:
@@ -172,13 +216,27 @@ def _orientation(opened: Image.Image) -> int:
 
 def _direct_colour(opened: Image.Image) -> Image.Image:
     """RGB or RGBA, whatever the file has: palettes, grey, 16 bits, CMYK."""
+    if opened.mode.startswith("I"):
+        return _from_16_bit_grey(opened)
     if opened.has_transparency_data:
         return opened.convert("RGBA")
-    if opened.mode.startswith("I"):
-        # 16-bit grey: Pillow's own conversion clips at 255 instead of scaling.
-        return opened.convert("I").point(lambda value: value * (1 / 257)).convert("L").convert("RGB")
     # Not by `convert` in any case: it copies, and the picture may have fifty million pixels.
     return opened if opened.mode == "RGB" else opened.convert("RGB")
+
+
+def _from_16_bit_grey(opened: Image.Image) -> Image.Image:
+    """By hand: Pillow's own conversion clips at 255 instead of scaling, and loses which grey is transparent."""
+    raw = opened.convert("I;16").tobytes()
+    low, high = (Image.frombytes("L", opened.size, raw[start::2]) for start in (0, 1))
+    transparent = opened.info.get("transparency")
+    if not isinstance(transparent, int):
+        return high.convert("RGB")
+    is_low, is_high = transparent & 255, transparent >> 8
+    hidden = ImageChops.darker(
+        low.point([255 * (value == is_low) for value in range(256)]),
+        high.point([255 * (value == is_high) for value in range(256)]),
+    )
+    return Image.merge("RGBA", (high, high, high, ImageChops.invert(hidden)))
 
 
 def _flat(picture: Image.Image) -> Image.Image:
@@ -187,32 +245,7 @@ def _flat(picture: Image.Image) -> Image.Image:
     return Image.alpha_composite(Image.new("RGBA", picture.size, WHITE), picture).convert("RGB")
 
 
-def _padded(picture: Image.Image, placement: Placement) -> Image.Image:
-    """Repeat the edge pixels outwards: a black or grey border would be content to the model."""
-    left, top, right, bottom = placement.box
-    width, height = placement.candidate.width_px, placement.candidate.height_px
-    if (width, height) == picture.size:
-        return picture
-    padded = Image.new("RGB", (width, height))
-    padded.paste(picture, (left, top))
-    for edge, strip in (
-        ((left, top, left + 1, bottom), (0, top, left, bottom)),
-        ((right - 1, top, right, bottom), (right, top, width, bottom)),
-    ):
-        _stretch(padded, edge, strip)
-    for edge, strip in (
-        ((0, top, width, top + 1), (0, 0, width, top)),
-        ((0, bottom - 1, width, bottom), (0, bottom, width, height)),
-    ):
-        _stretch(padded, edge, strip)
-    return padded
-
-
-def _stretch(picture: Image.Image, edge: tuple[int, int, int, int], strip: tuple[int, int, int, int]) -> None:
-    size = (strip[2] - strip[0], strip[3] - strip[1])
-    if size[0] > 0 and size[1] > 0:
-        picture.paste(picture.crop(edge).resize(size, Image.Resampling.NEAREST), strip[:2])
-
-
 def _brief(error: BaseException) -> str:
+    if isinstance(error, UnidentifiedImageError):
+        return "its header makes no sense"  # Pillow's own text names an object in memory
     return str(error).split("\n", 1)[0][:120] or type(error).__name__

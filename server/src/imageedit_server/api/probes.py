@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from imageedit_server.api.answers import add_error_answers
 from imageedit_server.api.service import Service
+from imageedit_server.errors import Unauthorized
 from imageedit_server.telemetry import CONTENT_TYPE
 from imageedit_server.worker.supervisor import WorkerPhase
 
@@ -36,11 +37,15 @@ def probes_app(service: Service) -> FastAPI:
 
     @app.post("/drain")
     async def post_drain(request: Request) -> JSONResponse:
-        if not token_fits(request.headers.get("authorization", ""), service.settings.pod_uid):
-            body = {"error": {"message": "The bearer token is not this pod's uid.", "code": "unauthorized"}}
-            return JSONResponse(body, status_code=401, headers={"www-authenticate": "Bearer"})
+        _check_token(request, service.settings.pod_uid)
         service.begin_drain(why="POST /drain")
         return JSONResponse({"draining": True, "accepting": service.accepting}, status_code=202)
+
+    @app.delete("/drain")
+    async def delete_drain(request: Request) -> JSONResponse:
+        _check_token(request, service.settings.pod_uid)
+        service.end_drain()
+        return JSONResponse({"draining": False, "accepting": service.accepting})
 
     @app.get("/metrics")
     async def get_metrics() -> Response:
@@ -70,6 +75,11 @@ def token_fits(authorization: str, pod_uid: str) -> bool:
         return True
     scheme, _, token = authorization.partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), pod_uid.encode())
+
+
+def _check_token(request: Request, pod_uid: str) -> None:
+    if not token_fits(request.headers.get("authorization", ""), pod_uid):
+        raise Unauthorized("The bearer token is not this pod's uid.", code="unauthorized")
 
 
 def _health(service: Service) -> dict[str, object]:

@@ -9,15 +9,21 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 
 from imageedit_server.api.body import Uploads
-from imageedit_server.api.queue import EditQueue
-from imageedit_server.errors import ApiError, BodyTooLarge, InvalidInput, NotFound, Overloaded, Unavailable
+from imageedit_server.api.costs import Costs
+from imageedit_server.api.files import result_files
+from imageedit_server.api.keys import ApiKeys
+from imageedit_server.api.queue import EditQueue, OnStep
+from imageedit_server.api.retries import Retries
+from imageedit_server.errors import ApiError, BodyTooLarge, Conflict, InvalidInput, NotFound, Overloaded, Unavailable
 from imageedit_server.gate import drain as drains
-from imageedit_server.gate import estimate
-from imageedit_server.gate.admission import Refusal, Refused, refusal
+from imageedit_server.gate.admission import Ask, Limits, Refusal, Refused, Work, auto_max_wait_s, refusal
+from imageedit_server.gate.dedupe import By
 from imageedit_server.gate.drain import Drain, DrainPhase
-from imageedit_server.gate.estimate import EditTimes, Load
+from imageedit_server.gate.estimate import Load
+from imageedit_server.gate.steps import dynamic_steps
 from imageedit_server.logs import fields
 from imageedit_server.settings import Settings
 from imageedit_server.telemetry import Telemetry
@@ -44,18 +50,34 @@ class Service:
             revision_hash=settings.revision_hash,
             sizes=[str(size) for size in settings.sizes],
         )
-        self.worker = Worker(settings.engine(), on_change=self._worker_changed)
+        self.worker = Worker(
+            settings.engine(),
+            start_deadline_s=settings.start_deadline_s,
+            on_change=self._worker_changed,
+            on_failure=lambda reason: self.telemetry.worker_failures.labels(reason).inc(),
+        )
+        self.costs = Costs(on_error=self.telemetry.cost_error.observe)
         self.queue = EditQueue(
             edit=self._edit,
+            cancel=self.worker.cancel,
             now_s=time.monotonic,
+            expected_s=self.costs.expected_s,
+            steps=self._steps,
             on_change=self._load_changed,
-            on_start=self.telemetry.queue_wait_s.observe,
+            on_start=self.telemetry.waited,
+            on_drop=lambda why: self.telemetry.dropped.labels(why).inc(),
         )
+        self.retries = Retries(now_s=time.monotonic)
         self.uploads = Uploads(settings.max_body_bytes)
         self.decoding = asyncio.Semaphore(CONCURRENT_DECODES)
+        self.encoding = asyncio.Semaphore(CONCURRENT_DECODES)
+        # Files that masked edits need again at their end.
+        self.kept = Uploads(settings.max_body_bytes)
+        self.files = result_files(settings, now_s=time.time)
+        self.api_keys = ApiKeys(Path(settings.api_keys_file)) if settings.api_keys_file else None
         self.worker_failed = asyncio.Event()
         self._drain = Drain(propagation_s=settings.drain_propagation_s)
-        self._times = EditTimes()
+        self._drain_is_for_good = False
         self._was_ready = False
         self._cold_since_s = time.monotonic()
         self.became_warm_in_s = 0.0
@@ -86,8 +108,9 @@ class Service:
         """Where the drain stands now."""
         return drains.phase(self._drain, self.load, time.monotonic())
 
-    def begin_drain(self, *, why: str) -> None:
-        """Start the drain; a second start changes nothing."""
+    def begin_drain(self, *, why: str, for_good: bool = False) -> None:
+        """Start the drain; a second start changes nothing, but that `for_good` nothing undoes it any more."""
+        self._drain_is_for_good = self._drain_is_for_good or for_good
         if self.draining:
             return
         # A process that was never ready was never an endpoint, so there is nothing that must propagate.
@@ -96,28 +119,60 @@ class Service:
         self.telemetry.draining.set(1)
         log.info("drain_started", extra=fields(why=why, propagation_s=propagation_s, **asdict(self.load)))
 
+    def end_drain(self) -> None:
+        """Take edits again; without a drain nothing changes.
+
+        Raises:
+            Conflict: the process was told to end.
+        """
+        if self._drain_is_for_good:
+            raise Conflict("This process was told to end, and its drain cannot be undone.", code="drain_is_final")
+        if self.draining:
+            self._drain = Drain(propagation_s=self.settings.drain_propagation_s)
+            self.telemetry.draining.set(0)
+            log.info("drain_ended", extra=fields(**asdict(self.load)))
+
     async def wait_drained(self) -> None:
         """Return once a drain that has begun refuses new edits and has finished the accepted ones."""
         await asyncio.sleep(drains.propagation_left_s(self._drain, time.monotonic()))
         await self.queue.wait_idle()
 
-    def check_admission(self) -> None:
+    @property
+    def max_wait_s(self) -> float:
+        """Longest estimated wait for the card that is accepted."""
+        if self.settings.max_wait_s is not None:
+            return self.settings.max_wait_s
+        return auto_max_wait_s(self.costs.plain_s(self.settings.sizes[0], self.settings.steps))
+
+    def refusal(self, ask: Ask) -> Refused | None:
+        """Why one more edit is refused now, if it is."""
+        return refusal(
+            drain=self.drain_phase(),
+            worker_ready=self.warm,
+            work=Work(load=self.load, ahead_s=self.queue.ahead_s),
+            limits=Limits(hard_limit=self.settings.queue_hard_limit, max_wait_s=self.max_wait_s),
+            ask=ask,
+        )
+
+    def refused(self, refused: Refused) -> ApiError:
+        """Count a refusal; the answer that it is."""
+        self.telemetry.refused.labels(refused.reason.value).inc()
+        return self._answer_to(refused)
+
+    def check_admission(self, ask: Ask | None = None) -> None:
         """Raise why one more edit is refused now.
 
         Raises:
-            Overloaded: the queue is full.
+            Overloaded: the queue is full, or too long.
             Unavailable: loading, restarting or draining.
         """
-        refused = refusal(
-            drain=self.drain_phase(),
-            worker_ready=self.warm,
-            load=self.load,
-            hard_limit=self.settings.queue_hard_limit,
-            edit_s=estimate.typical_edit_s(self._times),
-        )
+        refused = self.refusal(ask or Ask())
         if refused is not None:
-            self.telemetry.refused.labels(refused.reason.value).inc()
-            raise self._answer_to(refused)
+            raise self.refused(refused)
+
+    def attached(self, by: By) -> None:
+        """Count a request that attached to an edit that was here."""
+        self.telemetry.attached.labels(by.value).inc()
 
     @contextmanager
     def counting_refusals(self) -> Iterator[None]:
@@ -139,6 +194,15 @@ class Service:
                     f"{self.load.waiting} edits wait already and no more may; try again in {retry_after_s} s.",
                     code=code,
                     retry_after_s=retry_after_s,
+                    should_retry=refused.should_retry,
+                )
+            case Refusal.WAIT_TOO_LONG:
+                return Overloaded(
+                    f"The edit would not begin and end in time: {self.queue.ahead_s:.0f} s of work are before it;"
+                    f" try again in {retry_after_s} s, or wait longer.",
+                    code=code,
+                    retry_after_s=retry_after_s,
+                    should_retry=refused.should_retry,
                 )
             case Refusal.DRAINING:
                 message = "This server is being replaced; send the request again, another one takes it."
@@ -146,15 +210,23 @@ class Service:
                 message = f"The model is not ready (worker {self.worker.phase.value}); try again in {retry_after_s} s."
         return Unavailable(message, code=code, retry_after_s=retry_after_s)
 
-    async def _edit(self, job: EditJob) -> EditResult:
-        result = await self.worker.edit(job)
-        self._times = estimate.observed(self._times, result.seconds)
+    async def _edit(self, job: EditJob, on_step: OnStep) -> EditResult:
+        result = await self.worker.edit(job, on_step=on_step)
+        self.costs.edited(job, result)
         self.telemetry.edit_s.labels(str(job.size)).observe(result.seconds)
+        self.telemetry.edited(result)
         return result
+
+    def _steps(self, job: EditJob, waiting: int) -> int:
+        """Steps of a job whose client did not choose them."""
+        if not self.settings.dynamic_steps:
+            return job.steps
+        return dynamic_steps(waiting=waiting, standard=job.steps, high=self.settings.steps_high)
 
     def _load_changed(self, load: Load) -> None:
         self.telemetry.running.set(load.running)
         self.telemetry.waiting.set(load.waiting)
+        self.telemetry.work_ahead_s.set(self.queue.ahead_s)
 
     def _worker_changed(self, phase: WorkerPhase) -> None:
         log.info("worker_changed", extra=fields(phase=phase.value))
@@ -180,10 +252,9 @@ class Service:
             self.telemetry.model_info.clear()
             self.telemetry.model_info.labels(self.settings.model_name, self.settings.model_revision, load.digest).set(1)
         if warm is not None:
-            self._times = estimate.warmed(self._times, warm.edit_s_by_size.values())
+            self.costs.warmed(warm, steps=self.settings.steps)
             self.telemetry.warmup_s.set(self.became_warm_in_s)
-            for size, seconds in warm.edit_s_by_size.items():
-                self.telemetry.warm_edit_s.labels(size).set(seconds)
+            self.telemetry.warmed(warm)
         self.queue.release()
 
     def _worker_gone_for_good(self) -> None:

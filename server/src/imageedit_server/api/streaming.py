@@ -1,0 +1,91 @@
+"""Answers as server-sent events: signs of life while an edit waits and runs, then one event for each picture.
+
+What is wrong before the edit is in the queue is an ordinary error; afterwards the status is out, and an event says it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from imageedit_server.api.answers import error_object
+from imageedit_server.api.edits import Edited, Received, start
+from imageedit_server.api.responses import base64_text, facts
+from imageedit_server.api.service import Service
+from imageedit_server.errors import ApiError, ClientGone, EditFailed
+from imageedit_server.logs import fields
+
+log = logging.getLogger("imageedit.streaming")
+
+# Admission answers within milliseconds; what fails this early gets a status of its own.
+FIRST_LOOK_S = 0.25
+SIGN_OF_LIFE = b": waiting\n\n"
+# Proxies must pass each event on as it comes.
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+EventOf = Callable[[Edited], dict[str, object]]
+
+
+async def stream(service: Service, request: Request, received: Received, *, kind: str) -> StreamingResponse:
+    """Put the edits of a request into the queue, and answer by events of the type `kind`.
+
+    Raises:
+        ApiError: an edit is not admitted.
+        ClientGone: the client left already.
+    """
+    runs = start(service, request, received)
+    try:
+        done, _ = await asyncio.wait(runs, timeout=FIRST_LOOK_S, return_when=asyncio.FIRST_EXCEPTION)
+        for run in done:
+            run.result()
+    except BaseException:
+        await _end(runs)
+        raise
+
+    def event_of(edited: Edited) -> dict[str, object]:
+        picture = {"type": kind, "b64_json": base64_text(edited.file), "created_at": int(time.time())}
+        return picture | facts(service, received, [edited])
+
+    events = _events(runs, event_of, heartbeat_s=service.settings.stream_heartbeat_s, request=request)
+    return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
+
+
+async def _events(
+    runs: list[asyncio.Task[Edited]], event_of: EventOf, *, heartbeat_s: float, request: Request
+) -> AsyncIterator[bytes]:
+    try:
+        # At once, so that the client has the head of the answer.
+        yield SIGN_OF_LIFE
+        for run in runs:
+            while not (await asyncio.wait([run], timeout=heartbeat_s))[0]:
+                yield SIGN_OF_LIFE
+            event = event_of(run.result())
+            yield await asyncio.to_thread(_event, str(event["type"]), event)
+    except ApiError as error:
+        yield _event("error", error_object(error))
+    except ClientGone:
+        return
+    except Exception:
+        request_id = request.state.request_id
+        log.exception("stream_crashed", extra=fields(request_id=request_id))
+        message = f"An unexpected error; the log has it under {request_id}."
+        yield _event("error", error_object(EditFailed(message, code="internal_error")))
+    finally:
+        await _end(runs)
+
+
+async def _end(runs: list[asyncio.Task[Edited]]) -> None:
+    for run in runs:
+        run.cancel()
+    # Looked at, so that asyncio does not report the errors of those that nobody waits for any more.
+    await asyncio.gather(*runs, return_exceptions=True)
+
+
+def _event(kind: str, body: dict[str, object]) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps(body)}\n\n".encode()
