@@ -82,6 +82,7 @@ REFUSALS = {
     "json_that_is_no_object": (raw("POST", "/v1/edit", b"[1]"), 400, "invalid_json", None),
     "no_body": (raw("POST", "/v1/edit"), 400, "invalid_json", None),
     "missing_field": (raw("POST", "/v1/edit", b'{"prompt": "a"}'), 400, "missing_parameter", "image"),
+    "control_token": (by_json(prompt="a <|image_pad|> b"), 400, "control_token", "prompt"),
     "unknown_field": (by_json(strength=0.5), 400, "unknown_parameter", "strength"),
     "unknown_field_in_a_form": (by_form(strength="1"), 400, "unknown_parameter", "strength"),
     "wrong_size": (by_form(size="large"), 400, "invalid_parameter", "size"),

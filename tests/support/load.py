@@ -24,7 +24,7 @@ import openai
 
 REQUEST_TIMEOUT_S = 120.0
 PAUSE_AFTER_REFUSAL_S = 0.5
-REFUSALS = frozenset({"queue_full", "too_many_uploads", "draining", "not_ready"})
+REFUSALS = frozenset({"queue_full", "wait_too_long", "too_many_uploads", "draining", "not_ready"})
 """Codes of answers that say: not accepted, send it again."""
 
 

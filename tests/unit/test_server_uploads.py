@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
 
-from imageedit_server.api.body import LARGEST_BODIES_AT_ONCE, Uploads
-from imageedit_server.errors import BodyTooLarge, Overloaded
+import pytest
+from starlette.requests import Request
+from starlette.types import Message
+
+from imageedit_server.api.body import LARGEST_BODIES_AT_ONCE, Uploads, read_body
+from imageedit_server.errors import BodyTooLarge, Overloaded, TooSlow
 
 LIMIT_BYTES = 1000
 
@@ -45,3 +49,17 @@ def test_growing_in_steps_counts_each_byte_once() -> None:
             room.grow_to(size_bytes)
 
         assert room.held_bytes == LIMIT_BYTES
+
+
+async def test_a_body_that_stands_still_gives_its_room_back() -> None:
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError("never")
+
+    request = Request({"type": "http", "method": "POST", "path": "/", "headers": []}, receive)
+    uploads = Uploads(LIMIT_BYTES)
+
+    with uploads.room() as room, pytest.raises(TooSlow) as raised:
+        await read_body(request, room, stall_s=0.01)
+
+    assert (raised.value.status, raised.value.code) == (408, "upload_too_slow")

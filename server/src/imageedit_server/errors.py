@@ -99,6 +99,13 @@ class BodyTooLarge(ApiError):
     kind = "invalid_request_error"
 
 
+class TooSlow(ApiError):
+    """The body stopped coming, or came too slowly to be worth its place."""
+
+    status = 408
+    kind = "invalid_request_error"
+
+
 class Conflict(ApiError):
     """The request contradicts one that came before."""
 

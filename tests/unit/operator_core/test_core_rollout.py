@@ -104,6 +104,10 @@ ROWS = {
     "surge, warm": Row(new=[serving_pod("n")], cards=free(0), leaving=1, mode="Surge"),
     "no card": Row(new=[waiting()], cards=free(0), leaving=1, mode="InPlace"),
     "no card, one leaves": Row(new=[waiting()], olds=[old("a"), LEAVING], cards=free(0), leaving=0, mode="InPlace"),
+    "no card, one of two is left": Row(new=[waiting()], olds=[old("a")], cards=free(0), leaving=0, mode="InPlace"),
+    "one of two is left, long": Row(
+        new=[waiting(NOW - 120)], olds=[old("a")], cards=free(0), leaving=1, mode="InPlace"
+    ),
     "card free": Row(new=[waiting()], cards=free(1), leaving=0, mode="Surge"),
     "card free, in vain": Row(new=[waiting(NOW - 60)], cards=free(1), leaving=1, mode="InPlace"),
     "cards unknown": Row(new=[waiting()], leaving=0, mode="Surge"),

@@ -19,6 +19,10 @@ LEAVING_PATIENCE_S = drain.DRAIN_TIMEOUT_S + 90.0
 node never gets there, and must not hold up the rollout for ever."""
 
 
+LAST_POD_GRACE_S = 120.0
+"""How long the last warm pod of several keeps its card while another card, gone or sick, may come back."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fleet:
     """The pods of a resource, ordered by revision."""
@@ -63,6 +67,7 @@ class Step:
 # | Auto     | has or can have a card                   | as many as warm pods replace                        |
 # | Auto     | unschedulable and no card is free        | one, when nothing else is leaving or starting       |
 # | Auto     | unschedulable for a minute all the same  | one, when nothing else is leaving or starting       |
+# | Auto     | the same, and one of several is warm     | none before two minutes: a card may come back       |
 # | Surge    | any                                      | as many as warm pods replace; waits for the card    |
 # | InPlace  | exists                                   | one, when nothing else is leaving                   |
 # | Recreate | is created after the last old pod left   | all                                                 |
@@ -126,10 +131,17 @@ def _may_drain(fleet: Fleet, *, wanted: int, strategy: str, blocked: bool, stopp
     replaced = min(old, max(0, fleet.serving + old - wanted))
     if replaced or strategy == "Surge" or _draining(fleet) or (fleet.terminating and not _waited_long(fleet, now)):
         return replaced
-    in_place = blocked and not _starting(fleet)
+    in_place = blocked and not _starting(fleet) and not _last_of_several(fleet, wanted=wanted, now=now)
     if strategy == "InPlace":
         in_place = in_place or (fleet.wanted.usable > 0 and fleet.wanted.usable + old > wanted)
     return min(old, 1) if in_place else 0
+
+
+def _last_of_several(fleet: Fleet, *, wanted: int, now: float) -> bool:
+    """One warm pod is left of more that are wanted, and its replacement has not waited long."""
+    warm = fleet.serving + sum(is_serving(pod) for pod in fleet.old_live)
+    since = _unschedulable_since(fleet)
+    return wanted > 1 and warm == 1 and since is not None and now - since < LAST_POD_GRACE_S
 
 
 def _goal(fleet: Fleet, *, wanted: int, strategy: str, stopped: bool) -> tuple[int, int]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
-from imageedit_server.errors import BodyTooLarge, ClientGone, Overloaded
+from imageedit_server.errors import BodyTooLarge, ClientGone, Overloaded, TooSlow
 
 # Uploads are slow beside decoding, so several are under way at once; together they must fit the pod's memory.
 LARGEST_BODIES_AT_ONCE = 4
 RETRY_AFTER_S = 1
+# Four bodies that stand still would keep everyone out. 60 MiB in two minutes is 4 Mbit/s.
+BODY_STALL_S = 15.0
+BODY_TOTAL_S = 120.0
 
 
 class Uploads:
@@ -77,23 +81,33 @@ class Room:
             self.held_bytes = size_bytes
 
 
-async def read_body(request: Request, room: Room) -> bytes:
+async def read_body(
+    request: Request, room: Room, *, stall_s: float = BODY_STALL_S, total_s: float = BODY_TOTAL_S
+) -> bytes:
     """The whole body.
 
     Raises:
         BodyTooLarge: it is, or says that it is, longer than allowed; the rest is not kept.
         Overloaded: too many bodies at once.
         ClientGone: the client left before the end.
+        TooSlow: nothing came for `stall_s`, or not all of it within `total_s`.
     """
     stated = request.headers.get("content-length", "")
     if stated.isascii() and stated.isdecimal():
         # Checked, not claimed: whoever only announces a large body must not keep others out.
         room.uploads.check(int(stated))
     body = bytearray()
+    clock = asyncio.get_running_loop()
+    end_s = clock.time() + total_s
     try:
-        async for chunk in request.stream():
-            room.grow_to(len(body) + len(chunk))
-            body += chunk
+        async with asyncio.timeout_at(min(end_s, clock.time() + stall_s)) as patience:
+            async for chunk in request.stream():
+                room.grow_to(len(body) + len(chunk))
+                body += chunk
+                patience.reschedule(min(end_s, clock.time() + stall_s))
     except ClientDisconnect:
         raise ClientGone from None
+    except TimeoutError:
+        message = f"The body stopped coming for {stall_s:g} s, or took more than {total_s:g} s; send it again."
+        raise TooSlow(message, code="upload_too_slow") from None
     return bytes(body)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from imageedit_server.api.geometry import SizeWish
 from imageedit_server.api.images import from_base64
 from imageedit_server.errors import InvalidInput, NotFound
 from imageedit_server.worker.protocol import Size
+
+CONTROL_TOKEN = re.compile(r"<\|[a-z0-9_]{1,40}\|>")
 
 IMAGE_FIELDS = ("image", "image[]")
 MIN_OUTPUT_SIDE_PX = 16
@@ -186,7 +189,9 @@ def _checked(fields: EditFields, limits: Limits, *, pictures: Sequence[bytes], m
         mask=mask,
         wish=Wish(
             prompt=_checked_prompt(fields.prompt),
-            negative_prompt=fields.negative_prompt,
+            negative_prompt=None
+            if fields.negative_prompt is None
+            else without_control_tokens(fields.negative_prompt, "negative_prompt"),
             true_cfg_scale=fields.true_cfg_scale or 1.0,
             guidance_scale=fields.guidance_scale,
             seed=secrets.randbelow(MAX_SEED + 1) if fields.seed is None else fields.seed,
@@ -295,7 +300,18 @@ def _checked_prompt(prompt: str) -> str:
             code="prompt_too_long",
             param="prompt",
         )
-    return prompt
+    return without_control_tokens(prompt, "prompt")
+
+
+def without_control_tokens(text: str, param: str) -> str:
+    """The text, unless it holds a token that steers the model: `<|image_pad|>` would stand for a picture."""
+    if (found := CONTROL_TOKEN.search(text)) is not None:
+        raise InvalidInput(
+            f"{param} holds {found.group()}, a control token of the model; leave it out.",
+            code="control_token",
+            param=param,
+        )
+    return text
 
 
 def _object(body: bytes) -> dict[str, object]:

@@ -185,6 +185,7 @@ def _admitted(gate: Gate, asked: Asked) -> Ticket:
 # | -------------------- | --------------------------------------------------------- |
 # | WorkerLost           | 503 worker_lost: a new worker comes, another try is right |
 # | sticky, any reason   | 503 worker_lost                                           |
+# | PromptTooLong        | 400 prompt_too_long                                       |
 # | any other            | 500 edit_failed: the worker goes on, this edit did not    |
 def answer_to(failure: WorkerFailure) -> ApiError:
     """What the client is told about a failure of its edit."""
@@ -193,6 +194,10 @@ def answer_to(failure: WorkerFailure) -> ApiError:
             "The worker process was lost during this edit and is being replaced; send the request again.",
             code="worker_lost",
             retry_after_s=NOT_READY_RETRY_AFTER_S,
+        )
+    if failure.reason == "PromptTooLong":
+        return InvalidInput(
+            f"{failure.message[0].upper()}{failure.message[1:]}.", code="prompt_too_long", param="prompt"
         )
     return EditFailed(f"The edit failed: {failure.message}", code="edit_failed")
 

@@ -29,6 +29,8 @@ from imageedit_server.worker.protocol import (
 _CONDITION_AREA_PX = 384 * 384
 # For a job that names none: models that were distilled to take a guidance scale do not run without one.
 _GUIDANCE_SCALE = 1.0
+MAX_PROMPT_TOKENS = 1024
+"""What the pipelines cap `max_sequence_length` at; far longer texts leave the tables of the position encoding."""
 
 
 class PipelineEngine:
@@ -70,9 +72,11 @@ class PipelineEngine:
         """Run one edit.
 
         Raises:
-            WorkerError: BadOutput, when the model gives no picture; and whatever `on_step` raises, to end it early.
+            WorkerError: PromptTooLong; BadOutput, when the model gives no picture.
+            Whatever `on_step` raises, to end it early.
             ValueError: the model's output is not a picture of the job's size.
         """
+        _check_prompt_length(self._pipeline.tokenizer, job)
         stopwatch = Stopwatch()
 
         def report(pipeline: Any, index: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:
@@ -207,6 +211,14 @@ def _hold_reference_to(module: Any, size: Size) -> None:
     """Encode the input at the candidate's own size; the stock pipeline enlarges it to a megapixel first."""
     module.VAE_IMAGE_SIZE = size.area_px
     module.CONDITION_IMAGE_SIZE = min(_CONDITION_AREA_PX, size.area_px)
+
+
+def _check_prompt_length(tokenizer: Any, job: EditJob) -> None:
+    for text in (job.prompt, job.negative_prompt or ""):
+        count = len(tokenizer(text).input_ids)
+        if count > MAX_PROMPT_TOKENS:
+            message = f"the prompt has {count} tokens; at most {MAX_PROMPT_TOKENS} are taken"
+            raise WorkerError(WorkerFailure(reason="PromptTooLong", message=message, sticky=False))
 
 
 def _text_tokens(tokenizer: Any, job: EditJob) -> int:

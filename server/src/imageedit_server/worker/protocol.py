@@ -18,6 +18,7 @@ Reason = Literal[
     "EditFailed",
     "Cancelled",
     "BadOutput",
+    "PromptTooLong",
     "Hung",
 ]
 
