@@ -1,4 +1,4 @@
-# Every target needs only python3 (3.11 or newer); the rest is installed into a cache outside the checkout.
+# Every target needs only python3 (3.11 or newer; another one: make PYTHON=/path/to/python3.12 ...); the rest is installed into a cache outside the checkout.
 PYTHON ?= python3
 VENV := $(shell $(PYTHON) tests/tools/bootstrap.py path)
 PY := $(VENV)/bin/python
@@ -49,10 +49,10 @@ test: verify test-unit ## Everything; what CI runs
 	@$(PYTHON) tests/tools/lanes.py test-cluster test-server,test-apiserver,test-images
 
 demo: $(VENV)/.complete ## Bring the whole system up, edit, scale and roll; leaves it running
-	@$(PY) -m demo
+	@env -u KUBECONFIG $(PY) -m demo
 
 demo-down: $(VENV)/.complete ## Remove everything that the demo brought up
-	@$(PY) -m localcluster down
+	@env -u KUBECONFIG $(PY) -m localcluster down
 
 images: $(VENV)/.complete ## Build both images (BASE_IMAGE=... or a Debian base made here)
 	@.ci/images

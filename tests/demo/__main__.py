@@ -40,8 +40,12 @@ def main() -> int:
             running = local.up(cards=CARDS, progress=steps.note)
         kubectl = Kubectl(kubeconfig=running.kubeconfig, kubectl=running.kubectl, helm=running.helm)
         show(steps, kubectl, running)
-    except (LocalClusterError, CommandFailed, DemoFailed, TimeoutError) as error:
-        print(f"\ndemo failed: {error}", flush=True)
+    except KeyboardInterrupt:
+        print("\ndemo broken off; run it again, or remove what it started: make demo-down", flush=True)
+        return 130
+    except Exception as error:  # whatever went wrong: the reason, the logs, and an exit code
+        expected = isinstance(error, LocalClusterError | CommandFailed | DemoFailed | TimeoutError)
+        print(f"\ndemo failed: {error if expected else repr(error)}", flush=True)
         if kubectl is not None:
             print(diagnosis(kubectl, NAMESPACE), flush=True)
         return 1

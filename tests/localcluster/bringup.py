@@ -49,11 +49,12 @@ def require_root() -> None:
 def build_up(layout: Layout, *, venv: Path, cards: int, scrape_interval_s: float, progress: Progress) -> None:
     """A new cluster; after a LocalClusterError the machine is as it was, and the logs are kept in the cache folder."""
     require_root()
+    # What forbids a cluster here is said before the minutes of building, not after them.
+    addresses.require_free(CLUSTER_PORTS)
+    require_no_other_node()
     cache_dir().mkdir(parents=True, exist_ok=True)
     hosttools.ensure(progress, log=cache_dir() / "apt.log")
     programs = binaries.ensure(tuple(binaries.PROGRAMS), progress)
-    addresses.require_free(CLUSTER_PORTS)
-    require_no_other_node()
     before = state.State(
         venv=str(venv), checkout=str(CHECKOUT), sysctls=network.read_sysctls(), absent_folders=state.absent_folders()
     )
