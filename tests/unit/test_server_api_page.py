@@ -14,8 +14,9 @@ from imageedit_server.api.fields import FORM_ONLY_FIELDS, REFUSED_FIELDS, EditFi
 from imageedit_server.api.jobs import Jobs
 from imageedit_server.api.openapi import document
 from imageedit_server.api.service import Service
+from imageedit_server.arguments import ARGUMENTS
 from imageedit_server.errors import InvalidInput
-from imageedit_server.settings import ARGUMENTS, settings_from
+from imageedit_server.settings import settings_from
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "server-api.md").read_text()
 PICTURES = ("image", "mask")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from imageedit_server.arguments import ARGUMENTS
 from imageedit_server.errors import EXIT_CODES, FailureReason
-from imageedit_server.settings import ARGUMENTS, Settings
+from imageedit_server.settings import Settings
 from imageedit_server.telemetry import Telemetry
 from imageedit_server.worker.supervisor import WorkerPhase
 
