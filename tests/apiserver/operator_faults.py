@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -38,7 +39,11 @@ class FaultProxy:
         self._http = http
         self._watches: set[asyncio.Queue[bytes | None]] = set()
         self._runner: web.AppRunner | None = None
-        self._port = 0
+        # Bound and never listening: while the proxy is down, nobody else gets its port.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self._port: int = self._reserved.getsockname()[1]
 
     async def up(self) -> None:
         """Listens, on the same port each time."""
@@ -47,7 +52,6 @@ class FaultProxy:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True).start()
-        self._port = self._runner.addresses[0][1]
 
     async def down(self) -> None:
         """Cuts every connection and refuses new ones."""
@@ -56,6 +60,11 @@ class FaultProxy:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+    async def close(self) -> None:
+        """Ends for good."""
+        await self.down()
+        self._reserved.close()
 
     def inject(self, event: Mapping[str, Any]) -> int:
         """Writes a line into every open watch and ends it; the number of watches."""
@@ -139,5 +148,5 @@ async def faulty(plane: ControlPlane) -> AsyncIterator[FaultProxy]:
         try:
             yield proxy
         finally:
-            await proxy.down()
+            await proxy.close()
     await asyncio.sleep(0.1)  # aborted TLS connections need a turn of the loop to close their sockets

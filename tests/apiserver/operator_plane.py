@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +22,8 @@ from localcluster.controlplane import ControlPlane
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[2]
+LONG_S = 90.0
+"""Longest wait for what takes seconds on a quiet machine: the machine may be busy, and no test is about speed."""
 NAMESPACES = Resource(group="", version="v1", plural="namespaces", namespaced=False)
 
 
@@ -33,22 +36,35 @@ def plane() -> Iterator[ControlPlane]:
 
 
 def install(plane: ControlPlane) -> None:
-    """The resource definition, established."""
+    """The resource definition, served and discovered: both follow `Established` only after a while."""
     kubectl(plane, "apply", "--server-side", "-f", str(ROOT / "crds/imageeditdeployments.yaml"))
-    kubectl(plane, "wait", "--for=condition=Established", "crd/imageeditdeployments.imageedit.dev", "--timeout=20s")
+    kubectl(plane, "wait", "--for=condition=Established", "crd/imageeditdeployments.imageedit.dev", "--timeout=90s")
+    end = time.monotonic() + LONG_S
+    while not _served(plane):
+        assert time.monotonic() < end, f"the resource is not served {LONG_S:g} s after it was established"
+        time.sleep(0.1)
+
+
+def _served(plane: ControlPlane) -> bool:
+    root = IMAGE_EDIT_DEPLOYMENTS.root
+    try:
+        kubectl(plane, "get", "--raw", f"{root}/{IMAGE_EDIT_DEPLOYMENTS.plural}")
+        return f'"{IMAGE_EDIT_DEPLOYMENTS.plural}"' in kubectl(plane, "get", "--raw", root)
+    except subprocess.CalledProcessError:
+        return False
 
 
 def kubectl(plane: ControlPlane, *arguments: str, stdin: str = "") -> str:
     """The output of kubectl as the admin; raises CalledProcessError."""
     command = [str(plane.kubectl), "--kubeconfig", str(plane.kubeconfig), *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
 @asynccontextmanager
 async def client(plane: ControlPlane, *, page_size: int = 500) -> AsyncIterator[KubeClient]:
     """A client as the admin."""
     path = str(plane.kubeconfig)
-    async with connect(path, timeout_s=10, on_request=lambda _verb, _code: None, page_size=page_size) as kube:
+    async with connect(path, timeout_s=LONG_S, on_request=lambda _verb, _code: None, page_size=page_size) as kube:
         yield kube
 
 
@@ -106,7 +122,7 @@ def pod(name: str, *, labels: dict[str, str] | None = None, node: str = "") -> M
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}}, "spec": spec}
 
 
-async def eventually(look: Callable[[], Awaitable[T | None]], *, within_s: float, what: str) -> T:
+async def eventually(look: Callable[[], Awaitable[T | None]], *, what: str, within_s: float = LONG_S) -> T:
     """The first answer that is not None; fails the test when none comes in time."""
     end = time.monotonic() + within_s
     while time.monotonic() < end:
@@ -117,16 +133,22 @@ async def eventually(look: Callable[[], Awaitable[T | None]], *, within_s: float
     raise AssertionError(f"{what}: not within {within_s:g} s")
 
 
-def audited_writes(plane: ControlPlane) -> list[tuple[str, str, str]]:
-    """Verb, URI and user of every write but the apiserver's own, since it began; access reviews store nothing."""
-    found = []
+def audited(plane: ControlPlane) -> Iterator[dict[str, Any]]:
+    """Every request in the audit log, oldest first; the last ones may still be missing."""
     for line in plane.audit_log.read_text().splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue  # the last line is being written
-        kind, user = (event.get("objectRef") or {}).get("resource", ""), event["user"]["username"]
-        reads = event["verb"] in {"get", "list", "watch"} or kind == "selfsubjectaccessreviews"
-        if not reads and user != "system:apiserver":
-            found.append((event["verb"], event["requestURI"], user))
-    return found
+        with contextlib.suppress(ValueError):  # the last line is being written
+            yield json.loads(line)
+
+
+def is_write(event: Mapping[str, Any]) -> bool:
+    """It changed what is stored; access reviews store nothing."""
+    reviews = (event.get("objectRef") or {}).get("resource", "") == "selfsubjectaccessreviews"
+    return event["verb"] not in {"get", "list", "watch"} and not reviews
+
+
+def audited_writes(plane: ControlPlane) -> list[tuple[str, str, str]]:
+    """Verb, URI and user of every write but the apiserver's own, since it began."""
+    found = (
+        (event["verb"], event["requestURI"], event["user"]["username"]) for event in audited(plane) if is_write(event)
+    )
+    return [write for write in found if write[2] != "system:apiserver"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from apiserver.operator_plane import install
 from localcluster import binaries, controlplane
 from support.kubectl import CommandFailed, Kubectl
 
@@ -21,17 +22,15 @@ WEIGHTS = ROOT / "docs" / "samples" / "weights.yaml"
 PROMETHEUS = {"prometheus": {"address": "http://prometheus:9090"}}
 UNSET = object()
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
 def kubectl() -> Iterator[Kubectl]:
     """A bare apiserver that knows the resource."""
     with controlplane.up_only() as plane:
-        client = Kubectl(kubeconfig=plane.kubeconfig, kubectl=plane.kubectl, helm=binaries.path_of("helm"))
-        client.run("apply", "--server-side", "-f", str(RESOURCE_DEFINITION))
-        client.run("wait", "--for=condition=Established", "crd/imageeditdeployments.imageedit.dev", "--timeout=20s")
-        yield client
+        install(plane)
+        yield Kubectl(kubeconfig=plane.kubeconfig, kubectl=plane.kubectl, helm=binaries.path_of("helm"))
 
 
 def resource(changes: dict[str, Any] | None = None, *, name: str = "qwen-edit") -> dict[str, Any]:

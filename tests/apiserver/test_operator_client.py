@@ -52,7 +52,7 @@ from localcluster.controlplane import ControlPlane
 
 NOW = 1796007600.0  # 2026-11-30T03:00:00Z
 WRONG_UID = "00000000-0000-0000-0000-000000000000"
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from localcluster.paths import Layout, cache_dir
 from localcluster.processes import Record
 from localcluster.progress import Progress, console
 
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
 STOP_GRACE_S = 5.0
 PORT_ATTEMPTS = 3
 BARE = {

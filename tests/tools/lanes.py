@@ -3,48 +3,88 @@
     python3 tests/tools/lanes.py a,b c        runs a then b, beside c
 
 Every line comes out whole and with its target's name. Ends with 1 when a target failed; the other
-targets of the same lane still run, so that one run shows everything that is wrong.
+targets of the same lane still run, so that one run shows everything that is wrong. What matters of a
+failure is said again at the very end, for a log that is cut shows only that.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LAST_LINES = 60
+VERDICT = re.compile(r"(FAILED|ERROR) \S+\.py\b")
+"""A line of pytest's short summary: the test's name and the reason in a few words."""
 
 
-def run(target: str, failed: list[str]) -> None:
-    """One target, its output line by line."""
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A target that failed."""
+
+    target: str
+    tail: tuple[str, ...]
+    """Its last lines."""
+    verdicts: tuple[str, ...]
+    """What pytest says of each test that failed."""
+
+
+def run(target: str) -> Failure | None:
+    """One target, its output line by line; None when it succeeded."""
     started = time.monotonic()
+    tail, verdicts = deque[str](maxlen=LAST_LINES), list[str]()
     with subprocess.Popen(
-        ["make", "--no-print-directory", target], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ["make", "--no-print-directory", target],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            print(f"{target}: {line.rstrip()}", flush=True)
+            text = line.rstrip()
+            print(f"{target}: {text}", flush=True)
+            tail.append(text)
+            if VERDICT.match(text):
+                verdicts.append(text)
     print(f"{target}: ended with {process.returncode} after {time.monotonic() - started:.0f} s", flush=True)
-    if process.returncode:
-        failed.append(target)
+    return Failure(target=target, tail=tuple(tail), verdicts=tuple(verdicts)) if process.returncode else None
 
 
-def run_lane(targets: list[str], failed: list[str]) -> None:
-    """The targets of one lane."""
-    for target in targets:
-        run(target, failed)
+def closing_words(failures: Sequence[Failure]) -> list[str]:
+    """The end of the output: the last lines of what failed, then every failed test, then the targets."""
+    lines = []
+    for failure in failures:
+        lines.append(f"--- the last lines of {failure.target}")
+        lines += [f"{failure.target}: {line}" for line in failure.tail]
+    if any(failure.verdicts for failure in failures):
+        lines.append("--- failed tests")
+        lines += [f"{failure.target}: {verdict}" for failure in failures for verdict in failure.verdicts]
+    if failures:
+        lines.append(f"failed: {', '.join(failure.target for failure in failures)}")
+    return lines
 
 
-def main() -> int:
-    failed: list[str] = []
-    lanes = [threading.Thread(target=run_lane, args=(lane.split(","), failed)) for lane in sys.argv[1:]]
+def main(arguments: Sequence[str]) -> int:
+    failures: list[Failure] = []
+
+    def run_lane(targets: Sequence[str]) -> None:
+        failures.extend(failure for target in targets if (failure := run(target)) is not None)
+
+    lanes = [threading.Thread(target=run_lane, args=(lane.split(","),)) for lane in arguments]
     for lane in lanes:
         lane.start()
     for lane in lanes:
         lane.join()
-    if failed:
-        print(f"failed: {', '.join(failed)}", flush=True)
-    return 1 if failed else 0
+    for line in closing_words(failures):
+        print(line, flush=True)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

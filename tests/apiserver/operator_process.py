@@ -1,0 +1,138 @@
+"""The operator as a process of its own, started and stopped by tests, with or without a proxy before its apiserver."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from apiserver.operator_faults import FaultProxy, faulty
+from apiserver.operator_plane import LONG_S, ROOT, eventually
+from localcluster.controlplane import ControlPlane
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "operator/src")}
+PASSES = "imageedit_operator_reconcile_total"
+WRITING = re.compile(r'imageedit_operator_api_requests_total\{.*verb="(create|apply|patch|delete)"')
+
+
+@dataclass(kw_only=True)
+class Operator:
+    """A running operator process."""
+
+    process: asyncio.subprocess.Process
+    port: int
+    log: list[dict[str, Any]]
+
+    async def get(self, path: str) -> tuple[int, str]:
+        """Status and body of a GET on its own port."""
+        async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{self.port}{path}") as answer:
+            return answer.status, await answer.text()
+
+    async def _series(self) -> dict[str, float]:
+        _, text = await self.get("/metrics")
+        rows = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+        return {series: float(value) for series, value in rows}
+
+    async def metric(self, name: str) -> float:
+        """The sum over the series of a metric."""
+        return sum(value for series, value in (await self._series()).items() if series.split("{")[0] == name)
+
+    async def writes(self) -> float:
+        """Requests to the apiserver that write, since it started."""
+        return sum(value for series, value in (await self._series()).items() if WRITING.match(series))
+
+    def resident_mib(self) -> float:
+        """Resident memory."""
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise AssertionError("the process is gone")
+
+    def messages(self) -> str:
+        """What it logged, for failures."""
+        return "\n".join(str(line) for line in self.log)
+
+
+async def start(kubeconfig: Path, *flags: str) -> Operator:
+    """Starts the process; its port is known when this returns."""
+    arguments = ["--kubeconfig", str(kubeconfig), "--http-port", "0", *flags]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "imageedit_operator", *arguments, stderr=asyncio.subprocess.PIPE, env=ENVIRONMENT
+    )
+    running = Operator(process=process, port=0, log=[])
+    assert process.stderr is not None
+    while line := await process.stderr.readline():
+        running.log.append(_parsed(line))
+        if "http_port" in running.log[-1]:
+            running.port = running.log[-1]["http_port"]
+            return running
+    raise AssertionError(f"it ended before it listened: {running.messages()}")
+
+
+@asynccontextmanager
+async def operator(kubeconfig: Path, *flags: str) -> AsyncIterator[Operator]:
+    """The operator, stopped at the end however the test ends."""
+    running = await start(kubeconfig, *flags)
+    reading = asyncio.create_task(_read(running))
+    try:
+        yield running
+    finally:
+        if running.process.returncode is None:
+            running.process.terminate()
+            try:
+                await asyncio.wait_for(running.process.wait(), timeout=LONG_S)
+            except TimeoutError:
+                running.process.kill()
+                await running.process.wait()
+        await reading
+
+
+@asynccontextmanager
+async def behind_proxy(plane: ControlPlane, tmp_path: Path, *flags: str) -> AsyncIterator[tuple[FaultProxy, Operator]]:
+    """An operator whose way to the apiserver can be disturbed, with its watches open."""
+    async with faulty(plane) as proxy, operator(proxy.write_kubeconfig(tmp_path / "kubeconfig"), *flags) as running:
+
+        async def watches() -> bool | None:
+            return True if proxy.open_watches() == 3 else None
+
+        await eventually(watches, what="three open watches")
+        yield proxy, running
+
+
+async def at_rest(running: Operator, *, passes: int) -> None:
+    """Waits until that many passes in a row wrote nothing."""
+
+    async def look() -> bool | None:
+        written, done = await running.writes(), await running.metric(PASSES)
+
+        async def looked() -> bool | None:
+            return True if await running.metric(PASSES) >= done + passes else None
+
+        await eventually(looked, what=f"{passes} passes")
+        return True if await running.writes() == written else None
+
+    await eventually(look, what="rest", within_s=2 * LONG_S)
+
+
+async def _read(running: Operator) -> None:
+    assert running.process.stderr is not None
+    while line := await running.process.stderr.readline():
+        running.log.append(_parsed(line))
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """A line of its log; what is not its own, such as a traceback of the interpreter, comes as it is."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"raw": line.decode(errors="replace")}
