@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from imageedit_server.api.fields import MAX_PROMPT_CHARACTERS, MAX_SEED, REFUSED_FIELDS
 from imageedit_server.api.forms import CHUNK_BYTES, MAX_PARTS, Part, parts_of
-from imageedit_server.api.requests import EditRequest, Limits, Wish, from_form, from_generation, from_json
+from imageedit_server.api.limits import Limits
+from imageedit_server.api.requests import from_form, from_generation, from_json
+from imageedit_server.api.wishes import EditRequest, Wish
 from imageedit_server.errors import ApiError, InvalidInput, NotFound
 from imageedit_server.worker.protocol import Size
 

@@ -13,8 +13,8 @@ from PIL import Image, ImageChops, ImageDraw
 from imageedit_server.api.geometry import SizeWish, place, plan
 from imageedit_server.api.images import Prepared, at_output_size, prepare, reference
 from imageedit_server.api.masks import weights
-from imageedit_server.api.requests import Format
 from imageedit_server.api.results import Masked, finished
+from imageedit_server.api.wishes import Format
 from imageedit_server.errors import InvalidInput
 from imageedit_server.worker.protocol import Size
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
-from imageedit_server.api import requests, responses
+from imageedit_server.api import responses
 from imageedit_server.api.answers import add_error_answers
 from imageedit_server.api.edits import receive, run
 from imageedit_server.api.envelope import Envelope
@@ -19,9 +19,12 @@ from imageedit_server.api.forms import parts_of
 from imageedit_server.api.job_routes import add_job_routes
 from imageedit_server.api.jobs import Jobs
 from imageedit_server.api.keys import KeyCheck
+from imageedit_server.api.limits import Limits
 from imageedit_server.api.openapi import document
+from imageedit_server.api.requests import Reader, from_form, from_generation, from_json
 from imageedit_server.api.service import Service
 from imageedit_server.api.streaming import stream
+from imageedit_server.api.wishes import EditRequest, unknown_model
 from imageedit_server.errors import NotFound
 
 # What a page of another origin may read besides the body.
@@ -54,7 +57,7 @@ def _routes(service: Service) -> FastAPI:
 
     @app.post("/v1/edit")
     async def post_edit(request: Request) -> Response:
-        received = await receive(service, request, requests.from_json)
+        received = await receive(service, request, from_json)
         edited = await run(service, request, received)
         output = await asyncio.to_thread(responses.base64_text, edited[0].file)
         return JSONResponse({"output": output, **responses.facts(service, received, edited)})
@@ -63,14 +66,14 @@ def _routes(service: Service) -> FastAPI:
     async def post_images_edits(request: Request) -> Response:
         content_type = request.headers.get("content-type", "")
 
-        def read(body: bytes, limits: requests.Limits) -> requests.EditRequest:
-            return requests.from_form(parts_of(body, content_type), limits)
+        def read(body: bytes, limits: Limits) -> EditRequest:
+            return from_form(parts_of(body, content_type), limits)
 
         return await _images(service, request, read, kind="image_edit.completed")
 
     @app.post("/v1/images/generations")
     async def post_images_generations(request: Request) -> Response:
-        return await _images(service, request, requests.from_generation, kind="image_generation.completed")
+        return await _images(service, request, from_generation, kind="image_generation.completed")
 
     @app.get("/v1/files/{name}")
     async def get_file(name: str) -> Response:
@@ -87,7 +90,7 @@ def _routes(service: Service) -> FastAPI:
     @app.get("/v1/models/{model_id:path}")
     async def get_model(model_id: str) -> Response:
         if model_id != settings.model_name:
-            raise requests.unknown_model(model_id, settings.model_name)
+            raise unknown_model(model_id, settings.model_name)
         return JSONResponse(responses.model_body(service))
 
     @app.get("/openapi.json")
@@ -97,7 +100,7 @@ def _routes(service: Service) -> FastAPI:
     return app
 
 
-async def _images(service: Service, request: Request, read: requests.Reader, *, kind: str) -> Response:
+async def _images(service: Service, request: Request, read: Reader, *, kind: str) -> Response:
     received = await receive(service, request, read)
     if received.wish.stream:
         return await stream(service, request, received, kind=kind)

@@ -15,10 +15,12 @@ from starlette.requests import Request
 from imageedit_server.api import images, masks, results
 from imageedit_server.api.body import read_body
 from imageedit_server.api.geometry import Plan, plan
-from imageedit_server.api.requests import EditRequest, Limits, Reader, Wish
+from imageedit_server.api.limits import Limits
+from imageedit_server.api.requests import Reader
 from imageedit_server.api.results import Masked
 from imageedit_server.api.service import Service
 from imageedit_server.api.turn import Done, check_early, turn
+from imageedit_server.api.wishes import EditRequest, Wish
 from imageedit_server.errors import InvalidInput
 from imageedit_server.logs import fields
 from imageedit_server.settings import Settings

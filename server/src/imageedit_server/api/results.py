@@ -10,7 +10,7 @@ from PIL import Image
 from imageedit_server.api.geometry import Plan
 from imageedit_server.api.images import at_output_size
 from imageedit_server.api.masks import weights
-from imageedit_server.api.requests import Format
+from imageedit_server.api.wishes import Format
 
 # Measured at 768x768 (tests/bench/png_levels.py): level 4 takes 40 ms, a third to a quarter of the time of zlib's
 # default 6, for files 5 to 10 % larger. Level 1 saves 8 ms more, but triples flat drawings; level 3 is no faster.

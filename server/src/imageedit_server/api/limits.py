@@ -1,0 +1,22 @@
+"""What this server takes of a request's fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What this server takes: from its settings, and from the model that is loaded.
+
+    `max_references` counts all pictures of an edit. `files`: results can be kept as files.
+    """
+
+    model_name: str
+    steps: int
+    steps_high: int
+    max_references: int = 1
+    guidance: bool = False
+    negative_prompt: bool = False
+    generate: bool = False
+    files: bool = False
