@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from imageedit_server.api.app import api_app
 from imageedit_server.api.jobs import Jobs
+from imageedit_server.api.observed import Observed
 from imageedit_server.api.probes import probes_app
 from imageedit_server.api.service import Service
 from imageedit_server.errors import SettingsInvalid, exit_code
@@ -66,7 +67,7 @@ async def serve(settings: Settings) -> Ending:
     ):
         service = Service(settings)
         jobs = await _opened_jobs(service)
-        api, probes = _listener(api_app(service, jobs)), _listener(probes_app(service))
+        api, probes = _listener(Observed(api_app(service, jobs), service)), _listener(probes_app(service))
         async with asyncio.TaskGroup() as tasks:
             api_task = tasks.create_task(api.serve([api_socket]))
             probes_task = tasks.create_task(probes.serve([probe_socket]))
@@ -94,6 +95,7 @@ async def serve(settings: Settings) -> Ending:
             # The probes last: until here kubelet and operator can see what goes on.
             probes.should_exit = True
             await probes_task
+            await service.traces.close()
     log.info("ended", extra=fields(reason=ending.reason, code=ending.code))
     return ending
 

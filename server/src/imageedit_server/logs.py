@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import MappingProxyType
+
+_BOUND: ContextVar[Mapping[str, object]] = ContextVar("bound", default=MappingProxyType({}))
 
 
 class _JsonLines(logging.Formatter):
@@ -22,7 +27,7 @@ class _JsonLines(logging.Formatter):
         }
         if self._pod:
             line["pod"] = self._pod
-        line |= getattr(record, "fields", {})
+        line |= {**_BOUND.get(), **getattr(record, "fields", {})}
         if record.exc_info:
             line["stack"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
@@ -42,3 +47,8 @@ def set_up(*, level: str, pod: str) -> None:
 def fields(**values: object) -> dict[str, object]:
     """`log.info("edit_finished", extra=fields(request_id=...))`."""
     return {"fields": values}
+
+
+def bind(**values: object) -> None:
+    """Add fields to every further line of this task and of those that it starts."""
+    _BOUND.set({**_BOUND.get(), **values})

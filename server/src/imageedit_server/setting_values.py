@@ -76,6 +76,14 @@ def origins(text: str) -> tuple[str, ...]:
     return found
 
 
+def traces(environ: Mapping[str, str]) -> bool:
+    """Whether OpenTelemetry's own variables ask for traces; all others of them are read by its SDK."""
+    endpoints = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    disabled = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    elsewhere = environ.get("OTEL_TRACES_EXPORTER", "otlp").strip() not in ("", "otlp")
+    return any(environ.get(name, "").strip() for name in endpoints) and not disabled and not elsewhere
+
+
 def sizes(text: str) -> tuple[Size, ...]:
     """Candidate sizes, each once."""
     found: list[Size] = []

@@ -59,6 +59,7 @@ class Settings:
     api_keys_file: str
     cors_origins: tuple[str, ...]
     stream_heartbeat_s: float
+    traces: bool
 
     def engine(self) -> EngineSettings:
         """The part that the worker process needs."""
@@ -124,6 +125,7 @@ def settings_from(arguments: Sequence[str], environ: Mapping[str, str]) -> Setti
         api_keys_file=given["api-keys-file"],
         cors_origins=setting_values.origins(given["cors-origins"]),
         stream_heartbeat_s=setting_values.seconds(given, "stream-heartbeat", 3600),
+        traces=setting_values.traces(environ),
     )
     if settings.port == settings.probe_port:
         raise SettingsInvalid(

@@ -36,8 +36,8 @@ EDIT_ROUTES = ("/v1/edit", "/v1/images/edits")
 CODES = (200, 202, 400, 401, 404, 405, 408, 409, 413, 429, 499, 500, 503)
 REFUSALS = ("queue_full", "wait_too_long", "too_many_uploads", "draining", "not_ready", "invalid")
 
-# From the file to raw pixels, waiting for the card, three parts on the card, and from raw pixels to the file.
-STAGES = ("decode", "wait", "prepare", "denoise", "finish", "encode")
+# In the order of a request's way; three parts are on the card.
+STAGES = ("receive", "parse", "decode", "wait", "prepare", "denoise", "finish", "encode", "send")
 FAILURES = tuple(sorted(set(get_args(Reason)) - {"Cancelled"}))
 
 JOBS_OPEN = (JobState.QUEUED.value, JobState.RUNNING.value)

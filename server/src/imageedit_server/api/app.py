@@ -20,6 +20,7 @@ from imageedit_server.api.job_routes import add_job_routes
 from imageedit_server.api.jobs import Jobs
 from imageedit_server.api.keys import KeyCheck
 from imageedit_server.api.limits import Limits
+from imageedit_server.api.observed import NO_FRAMEWORK_TELEMETRY
 from imageedit_server.api.openapi import document
 from imageedit_server.api.requests import Reader, from_form, from_generation, from_json
 from imageedit_server.api.service import Service
@@ -51,7 +52,14 @@ def api_app(service: Service, jobs: Jobs | None = None) -> ASGIApp:
 
 
 def _routes(service: Service) -> FastAPI:
-    app = FastAPI(title="imageedit-server", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app = FastAPI(
+        title="imageedit-server",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry=NO_FRAMEWORK_TELEMETRY,
+    )
     add_error_answers(app)
     settings = service.settings
 

@@ -81,7 +81,9 @@ async def receive(service: Service, request: Request, read: Reader) -> Received:
     # Before the body is read: a full server must not spend memory on what it refuses.
     check_early(service, request)
     with service.counting_refusals(), service.uploads.room() as room:
-        return await decoded(service, await read_body(request, room), read)
+        with service.stage("receive"):
+            body = await read_body(request, room)
+        return await decoded(service, body, read)
 
 
 async def decoded(service: Service, body: bytes, read: Reader) -> Received:
@@ -90,9 +92,10 @@ async def decoded(service: Service, body: bytes, read: Reader) -> Received:
     Raises:
         ApiError: something in it is wrong.
     """
-    wanted = await asyncio.to_thread(read, body, limits_of(service))
+    with service.stage("parse"):
+        wanted = await asyncio.to_thread(read, body, limits_of(service))
     async with service.decoding:
-        with service.telemetry.stage_s.labels("decode").time():
+        with service.stage("decode"):
             received = await asyncio.to_thread(_prepared, wanted, service.settings)
     _check_warmed(received.job, service.worker.warm)
     return received
@@ -154,7 +157,7 @@ async def finished(service: Service, received: Received, done: Done) -> Edited:
     """Make the file of a result."""
     result = done.result
     async with service.encoding:
-        with service.telemetry.stage_s.labels("encode").time():
+        with service.stage("encode"):
             file = await asyncio.to_thread(
                 results.finished,
                 result.picture,

@@ -14,6 +14,7 @@ import uuid
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from imageedit_server import logs
 from imageedit_server.api.answers import CLIENT_CLOSED_REQUEST
 from imageedit_server.api.service import Service
 from imageedit_server.logs import fields
@@ -39,6 +40,7 @@ class Envelope:
             await self._app(scope, receive, send)
             return
         request = _Request(self._service, scope, receive, send)
+        logs.bind(request_id=request.id)
         started_s = time.monotonic()
         try:
             await self._app(scope, request.receive, request.send)
@@ -60,7 +62,7 @@ class _Request:
         self._send = send
         self._state = scope.setdefault("state", {})
         self._body_left = True
-        self.route = _route(scope["path"])
+        self.route = route_of(scope["path"])
         self.id = _request_id(Headers(scope=scope).get("x-request-id", ""))
         self.status = CLIENT_CLOSED_REQUEST
         self._state["request_id"] = self.id
@@ -97,7 +99,7 @@ def _request_id(given: str) -> str:
     return given if SANE_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
 
-def _route(path: str) -> str:
+def route_of(path: str) -> str:
     """The path as a metric's label: never a client's own text."""
     for prefix, route in PREFIXES.items():
         if path.startswith(prefix):

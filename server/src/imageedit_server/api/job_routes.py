@@ -29,8 +29,10 @@ def add_job_routes(app: FastAPI, service: Service, jobs: Jobs) -> None:
             raise service.refused(refused)
         key = key_of(request.headers)
         with service.counting_refusals(), service.uploads.room() as room:
-            body = await read_body(request, room)
+            with service.stage("receive"):
+                body = await read_body(request, room)
             job = await jobs.submit(body, key=None if key is None else f"{scope_of(request.headers)} {key}")
+        service.traces.note("imageedit.job", job.job_id)
         headers = {"location": f"/v1/jobs/{job.job_id}"}
         return JSONResponse(_body(jobs.standing(job.job_id)), status_code=202, headers=headers)
 

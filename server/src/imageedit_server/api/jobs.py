@@ -189,7 +189,8 @@ class Jobs:
             job = next(iter(self._queued()), None)
             if job is not None and self._may_run():
                 async with self._busy:
-                    await self._run_one(job.job_id)
+                    with self._service.traces.span("job", {"imageedit.job": job.job_id}):
+                        await self._run_one(job.job_id)
                 continue
             self._work.clear()
             with contextlib.suppress(TimeoutError):

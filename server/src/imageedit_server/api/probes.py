@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from imageedit_server.api.answers import add_error_answers
+from imageedit_server.api.observed import NO_FRAMEWORK_TELEMETRY
 from imageedit_server.api.service import Service
 from imageedit_server.errors import Unauthorized
 from imageedit_server.telemetry import CONTENT_TYPE
@@ -18,7 +19,12 @@ from imageedit_server.worker.supervisor import WorkerPhase
 def probes_app(service: Service) -> FastAPI:
     """The application of the probe port."""
     app = FastAPI(
-        title="imageedit-server probes", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False
+        title="imageedit-server probes",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry=NO_FRAMEWORK_TELEMETRY,
     )
     add_error_answers(app)
 

@@ -33,6 +33,7 @@ class EditQueue:
         steps: steps of a job whose client did not choose, given how many wait behind it.
         on_change: called after each change of the load.
         on_start: called with the seconds that a job waited.
+        on_turn: called when a turn is over, with the ticket and the time, in the context of who asked.
         on_drop: called for each job that was dropped: "too_late" when its turn came; for nobody any more:
             "client_gone" while it waited, "cancelled" while it ran.
     """
@@ -47,6 +48,7 @@ class EditQueue:
         steps: Callable[[EditJob, int], int] = lambda job, _: job.steps,
         on_change: Callable[[Load], None] = lambda _: None,
         on_start: Callable[[float], None] = lambda _: None,
+        on_turn: Callable[[Ticket, float], None] = lambda *_: None,
         on_drop: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._edit = edit
@@ -56,6 +58,7 @@ class EditQueue:
         self._steps = steps
         self._on_change = on_change
         self._on_start = on_start
+        self._on_turn = on_turn
         self._on_drop = on_drop
         self._waiting: deque[Ticket] = deque()
         self._running: Ticket | None = None
@@ -172,6 +175,7 @@ class EditQueue:
             # Not swallowed: it is the answer, and the edge that awaits it decides about log and status.
             self._settle(ticket, error)
         finally:
+            ticket.asked_in.run(self._on_turn, ticket, self._now_s())
             self._running = None
             self._changed()
 

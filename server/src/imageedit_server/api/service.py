@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from imageedit_server.api.body import Uploads
@@ -27,6 +28,7 @@ from imageedit_server.gate.steps import dynamic_steps
 from imageedit_server.logs import fields
 from imageedit_server.settings import Settings
 from imageedit_server.telemetry import Telemetry
+from imageedit_server.tracing import trace_turn, traces_from
 from imageedit_server.worker.protocol import EditJob, EditResult
 from imageedit_server.worker.supervisor import Worker, WorkerPhase
 
@@ -43,6 +45,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.instance = str(uuid.uuid4())
+        self.traces = traces_from(settings, instance=self.instance)
         self.started_at = int(time.time())
         self.telemetry = Telemetry(
             namespace=settings.namespace,
@@ -65,6 +68,7 @@ class Service:
             steps=self._steps,
             on_change=self._load_changed,
             on_start=self.telemetry.waited,
+            on_turn=partial(trace_turn, self.traces),
             on_drop=lambda why: self.telemetry.dropped.labels(why).inc(),
         )
         self.retries = Retries(now_s=time.monotonic)
@@ -173,6 +177,13 @@ class Service:
     def attached(self, by: By) -> None:
         """Count a request that attached to an edit that was here."""
         self.telemetry.attached.labels(by.value).inc()
+        self.traces.note("imageedit.attached_by", by.value)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time one stage of an edit, for the metric and for the trace."""
+        with self.traces.span(name), self.telemetry.stage_s.labels(name).time():
+            yield
 
     @contextmanager
     def counting_refusals(self) -> Iterator[None]:

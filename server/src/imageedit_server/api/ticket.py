@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import math
 from collections.abc import Awaitable, Callable
 
@@ -46,6 +47,8 @@ class Ticket:
         self.holders: list[float] = [deadline_s]
         """Deadline of each request that waits for the answer."""
         self.lingering: asyncio.TimerHandle | None = None
+        self.asked_in = contextvars.copy_context()
+        """The context of who asked first: what is told of this edit belongs to its trace."""
 
     @property
     def deadline_s(self) -> float:
