@@ -100,7 +100,7 @@ class BodyTooLarge(ApiError):
 
 
 class TooSlow(ApiError):
-    """The body stopped coming, or came too slowly to be worth its place."""
+    """Head or body stopped coming, or came too slowly to be worth its place."""
 
     status = 408
     kind = "invalid_request_error"
@@ -110,6 +110,13 @@ class Conflict(ApiError):
     """The request contradicts one that came before."""
 
     status = 409
+    kind = "invalid_request_error"
+
+
+class HeadTooLarge(ApiError):
+    """The head of the request has more bytes or headers than are taken."""
+
+    status = 431
     kind = "invalid_request_error"
 
 

@@ -6,16 +6,20 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from imageedit_server.api.app import api_app
+from imageedit_server.api.connections import Bounds, Door
+from imageedit_server.api.envelope import AnswersHead
 from imageedit_server.api.jobs import Jobs
 from imageedit_server.api.observed import Observed
 from imageedit_server.api.probes import probes_app
@@ -30,6 +34,9 @@ ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Longer than most clients and proxies keep idle connections: the server should not be the side that closes one,
 # because a request that is under way at that moment is lost.
 KEEP_ALIVE_S = 75
+# Beside those that wait in the queue. Each port has its own, so that a flood on one does not close the other.
+API_CONNECTIONS = 1000
+PROBE_CONNECTIONS = 100
 # After the drain only answers under way are left; a client that does not read its answer may not hold up the end.
 LAST_ANSWERS_S = 10
 
@@ -67,7 +74,9 @@ async def serve(settings: Settings) -> Ending:
     ):
         service = Service(settings)
         jobs = await _opened_jobs(service)
-        api, probes = _listener(Observed(api_app(service, jobs), service)), _listener(probes_app(service))
+        front = Observed(api_app(service, jobs), service)
+        api = _listener(front, _door(service, API_CONNECTIONS + settings.queue_hard_limit))
+        probes = _listener(probes_app(service), _door(service, PROBE_CONNECTIONS))
         async with asyncio.TaskGroup() as tasks:
             api_task = tasks.create_task(api.serve([api_socket]))
             probes_task = tasks.create_task(probes.serve([probe_socket]))
@@ -164,10 +173,23 @@ def _listening(host: str, port: int, argument: str) -> Iterator[socket.socket]:
         yield listening
 
 
-def _listener(app: ASGIApp) -> _Listener:
+def _door(service: Service, connections: int) -> Door:
+    """No listener may use up the process's descriptors, a quarter of which are for files and the worker."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = API_CONNECTIONS + service.settings.queue_hard_limit + PROBE_CONNECTIONS
+    share = connections if soft == resource.RLIM_INFINITY else soft * 3 // 4 * connections // wanted
+    return Door(
+        Bounds(connections=max(1, min(connections, share))),
+        on_refused=lambda status: service.telemetry.requests.labels("unknown", str(status)).inc(),
+    )
+
+
+def _listener(app: ASGIApp, door: Door) -> _Listener:
     return _Listener(
         uvicorn.Config(
-            app,
+            AnswersHead(app),
+            # uvicorn only ever calls it.
+            http=cast("type[asyncio.Protocol]", door.connection),
             lifespan="off",
             log_config=None,
             access_log=False,

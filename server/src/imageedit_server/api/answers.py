@@ -75,7 +75,7 @@ def _methods(request: Request) -> list[str]:
         if route.matches(request.scope)[0] is not Match.NONE
         for method in route.methods or ()
     }
-    return sorted(found)
+    return sorted(found | {"HEAD"} if "GET" in found else found)
 
 
 def _client_gone(_request: Request, _error: Exception) -> Response:

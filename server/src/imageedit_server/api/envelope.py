@@ -53,6 +53,17 @@ class Envelope:
             telemetry.requests.labels(request.route, str(request.status)).inc()
 
 
+class AnswersHead:
+    """Answers HEAD where GET is answered, as HTTP asks of every server; the body is left out on its way to the wire."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = scope["type"] == "http" and scope["method"] == "HEAD"
+        await self._app({**scope, "method": "GET"} if head else scope, receive, send)
+
+
 class _Request:
     """One request on its way in and out."""
 
