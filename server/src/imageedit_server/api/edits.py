@@ -92,9 +92,10 @@ async def decoded(service: Service, body: bytes, read: Reader) -> Received:
     Raises:
         ApiError: something in it is wrong.
     """
-    with service.stage("parse"):
-        wanted = await asyncio.to_thread(read, body, limits_of(service))
     async with service.decoding:
+        # Within the bound too: parsing tens of megabytes is work like decoding them.
+        with service.stage("parse"):
+            wanted = await asyncio.to_thread(read, body, limits_of(service))
         with service.stage("decode"):
             received = await asyncio.to_thread(_prepared, wanted, service.settings)
     _check_warmed(received.job, service.worker.warm)

@@ -17,14 +17,14 @@ from PIL import Image, ImageChops, UnidentifiedImageError
 
 from imageedit_server.api.geometry import Plan, SizeWish, plan
 from imageedit_server.api.padding import padded
+from imageedit_server.api.slices import slices, without
 from imageedit_server.errors import InvalidInput
 from imageedit_server.worker.protocol import Size
 
 # Our own check replaces Pillow's, which warns first and has one limit for the whole interpreter.
 Image.MAX_IMAGE_PIXELS = None
 
-# Slices of base64 text: no single call into C keeps the interpreter from the event loop for more than a millisecond.
-BASE64_SLICE = 1024 * 1024
+WHITE_SPACE = b" \t\r\n\v\f"
 # Of a result. A larger one takes the processors for seconds, and WebP ends at 16383 pixels to a side.
 MAX_OUTPUT_PIXELS = 4096 * 4096
 MAX_OUTPUT_SIDE_PX = 16_000
@@ -116,9 +116,8 @@ def from_base64(text: str, *, param: str) -> bytes:
     if text.startswith("data:"):
         _, _, text = text.partition(",")
     try:
-        raw = b"".join(text.encode("ascii").split())
-        slices = (raw[start : start + BASE64_SLICE] for start in range(0, len(raw), BASE64_SLICE))
-        data = b"".join(binascii.a2b_base64(part, strict_mode=True) for part in slices)
+        raw = without(text.encode("ascii"), WHITE_SPACE)
+        data = b"".join(binascii.a2b_base64(part, strict_mode=True) for part in slices(raw))
     except ValueError as error:
         raise InvalidInput(f"{param} is not base64 ({error}).", code="invalid_base64", param=param) from error
     if not data:

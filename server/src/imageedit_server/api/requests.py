@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
 from imageedit_server.api.fields import (
@@ -19,6 +18,7 @@ from imageedit_server.api.fields import (
 )
 from imageedit_server.api.forms import Part
 from imageedit_server.api.images import from_base64
+from imageedit_server.api.json_bodies import object_of
 from imageedit_server.api.limits import Limits
 from imageedit_server.api.wishes import EditRequest, checked
 from imageedit_server.errors import InvalidInput
@@ -35,7 +35,7 @@ def from_json(body: bytes, limits: Limits) -> EditRequest:
         InvalidInput: not JSON, or a field is missing, unknown or wrong.
         NotFound: another model is asked for.
     """
-    values = _object(body)
+    values = object_of(body)
     for name in FORM_ONLY_FIELDS:
         if name in values:
             raise unknown(name, f"{name} is a field of POST /v1/images/edits; leave it out here.")
@@ -84,24 +84,11 @@ def from_generation(body: bytes, limits: Limits) -> EditRequest:
             "This model edits pictures and makes none from text; send a picture to POST /v1/images/edits.",
             code="generation_unsupported",
         )
-    values = _object(body)
+    values = object_of(body)
     if "image" in values or "mask" in values:
         name = "image" if "image" in values else "mask"
         raise unknown(name, f"Send pictures to POST /v1/images/edits, and leave {name} out here.")
     return checked(from_values(values), limits, pictures=(), mask=None)
-
-
-def _object(body: bytes) -> dict[str, object]:
-    def refuse(constant: str) -> float:
-        raise ValueError(f"{constant} is not JSON")
-
-    try:
-        parsed = json.loads(body, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"The body is not JSON: {error}.", code="invalid_json") from None
-    if not isinstance(parsed, dict):
-        raise InvalidInput("The body must be a JSON object with image and prompt.", code="invalid_json")
-    return parsed
 
 
 def _image_texts(values: dict[str, object]) -> list[str]:
