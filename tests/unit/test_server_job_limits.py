@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from imageedit_server.api.jobs import JobLimits, Jobs
+from imageedit_server.api.jobs import Jobs
 from imageedit_server.api.service import Service
 from imageedit_server.errors import NotFound, Overloaded
+from imageedit_server.gate.job_book import JobLimits
 from imageedit_server.gate.jobs import JobState
 from imageedit_server.settings import settings_from
 from server.running import png_base64
@@ -19,14 +20,18 @@ from server.running import png_base64
 BODY = json.dumps({"image": png_base64(), "prompt": "make the background blue"}).encode()
 
 
+def limits(*, keep_s: float = 3600.0, max_open: int = 10, max_kept: int = 10, max_bytes: int = 10**9) -> JobLimits:
+    return JobLimits(keep_s=keep_s, max_open=max_open, max_kept=max_kept, max_bytes=max_bytes)
+
+
 def bodies(folder: Path) -> list[str]:
     return [path.name for path in folder.glob("*.job.body")]
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, limits: JobLimits | None = None) -> AsyncIterator[Jobs]:
+async def opened(folder: Path, narrow: JobLimits | None = None) -> AsyncIterator[Jobs]:
     service = Service(settings_from(["--model-dir", "demo", "--sizes", "128x128"], {}))
-    jobs = Jobs(service, folder, limits=limits)
+    jobs = Jobs(service, folder, limits=narrow)
     await jobs.load()
     try:
         yield jobs
@@ -35,11 +40,11 @@ async def opened(folder: Path, limits: JobLimits | None = None) -> AsyncIterator
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [JobLimits(max_open=1), JobLimits(max_kept=1), JobLimits(max_bytes=len(BODY) + 10)],
+    "narrow",
+    [limits(max_open=1), limits(max_kept=1), limits(max_bytes=len(BODY) + 10)],
 )
-async def test_one_more_job_than_may_be_there_is_refused_and_leaves_nothing(tmp_path: Path, limits: JobLimits) -> None:
-    async with opened(tmp_path, limits) as jobs:
+async def test_one_more_job_than_may_be_there_is_refused_and_leaves_nothing(tmp_path: Path, narrow: JobLimits) -> None:
+    async with opened(tmp_path, narrow) as jobs:
         await jobs.submit(BODY, key=None)
         with pytest.raises(Overloaded) as raised:
             await jobs.submit(BODY, key=None)
@@ -49,7 +54,7 @@ async def test_one_more_job_than_may_be_there_is_refused_and_leaves_nothing(tmp_
 
 
 async def test_a_cancelled_job_makes_room(tmp_path: Path) -> None:
-    async with opened(tmp_path, JobLimits(max_open=1)) as jobs:
+    async with opened(tmp_path, limits(max_open=1)) as jobs:
         first = await jobs.submit(BODY, key=None)
         assert (await jobs.cancel(first.job_id)).state is JobState.CANCELLED
 
@@ -57,7 +62,7 @@ async def test_a_cancelled_job_makes_room(tmp_path: Path) -> None:
 
 
 async def test_ended_jobs_are_swept_when_their_time_is_over_and_open_ones_are_not(tmp_path: Path) -> None:
-    async with opened(tmp_path, JobLimits(keep_s=0.0)) as jobs:
+    async with opened(tmp_path, limits(keep_s=0.0)) as jobs:
         ended, waits = await jobs.submit(BODY, key=None), await jobs.submit(BODY, key=None)
         await jobs.cancel(ended.job_id)
         await jobs.sweep()

@@ -1,16 +1,14 @@
-"""A job's life by its table, and what of it is on disk."""
+"""A job's life by its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imageedit_server.api.job_store import JobStore
-from imageedit_server.errors import SettingsInvalid
 from imageedit_server.gate import jobs as states
 from imageedit_server.gate.jobs import Job, JobState
 
@@ -19,13 +17,16 @@ EVENTS: dict[str, Event] = {
     "started": lambda job: states.started(job, 20.0),
     "succeeded": lambda job: states.succeeded(job, 30.0, result_bytes=7),
     "failed": lambda job: states.failed(job, 30.0, code="edit_failed", message="why"),
+    "put back": lambda job: states.put_back(job, 30.0),
     "died": lambda job: states.died(job, 30.0),
     "cancelled": lambda job: states.cancelled(job, 30.0),
 }
 
 
-def job(job_id: str = "job_1", *, state: JobState = JobState.QUEUED, deaths: int = 0, created_s: float = 10.0) -> Job:
-    return Job(job_id=job_id, created_s=created_s, body_bytes=4, digest="d", state=state, deaths=deaths)
+def job(job_id: str = "job_1", *, state: JobState = JobState.QUEUED, deaths: int = 0, number: int = 1) -> Job:
+    return Job(
+        job_id=job_id, number=number, created_s=10.0, body_bytes=4, digest="d", seed=7, state=state, deaths=deaths
+    )
 
 
 TABLE = [
@@ -33,12 +34,15 @@ TABLE = [
     (JobState.QUEUED, 0, "succeeded", JobState.QUEUED),
     (JobState.QUEUED, 0, "failed", JobState.FAILED),
     (JobState.QUEUED, 0, "died", JobState.QUEUED),
+    (JobState.QUEUED, 0, "put back", JobState.QUEUED),
     (JobState.QUEUED, 0, "cancelled", JobState.CANCELLED),
     (JobState.RUNNING, 0, "started", JobState.RUNNING),
     (JobState.RUNNING, 0, "succeeded", JobState.SUCCEEDED),
     (JobState.RUNNING, 0, "failed", JobState.FAILED),
     (JobState.RUNNING, 0, "died", JobState.QUEUED),
     (JobState.RUNNING, 1, "died", JobState.FAILED),
+    (JobState.RUNNING, 0, "put back", JobState.QUEUED),
+    (JobState.RUNNING, 1, "put back", JobState.QUEUED),
     (JobState.RUNNING, 0, "cancelled", JobState.CANCELLED),
     *[(state, 0, event, state) for state in states.ENDED for event in EVENTS],
 ]
@@ -56,7 +60,7 @@ def test_a_job_that_took_two_workers_with_it_is_quarantined_and_says_so() -> Non
     assert "2 times" in (ended.error_message or "")
 
 
-@given(st.lists(st.sampled_from(sorted(EVENTS)), max_size=30))
+@given(st.lists(st.sampled_from(sorted(EVENTS.keys() - {"put back"})), max_size=30))
 def test_no_job_runs_more_than_twice_and_none_ends_twice(events: list[str]) -> None:
     now = job()
     starts = ends = 0
@@ -79,90 +83,36 @@ def test_an_ended_job_is_kept_for_its_time_and_an_open_one_for_ever() -> None:
     assert not states.expired(job(), 1e12, keep_s=60.0)
 
 
-def test_jobs_and_bodies_are_there_after_the_process_is_gone(tmp_path: Path) -> None:
-    first = JobStore(tmp_path)
-    first.add(job("job_b", created_s=2.0), b"body b")
-    first.add(job("job_a", created_s=1.0), b"body a")
-    first.save(states.started(job("job_a", created_s=1.0), 5.0))
-    first.close()
-
-    again = JobStore(tmp_path)
-    assert [(one.job_id, one.state) for one in again.all()] == [
-        ("job_a", JobState.RUNNING),
-        ("job_b", JobState.QUEUED),
-    ]
-    assert again.body("job_a") == b"body a"
-    again.close()
-
-
-def test_a_job_comes_back_from_disk_as_it_went(tmp_path: Path) -> None:
-    store = JobStore(tmp_path)
-    full = Job(
-        job_id="job_1",
-        created_s=1.5,
-        body_bytes=3,
-        digest="d",
-        key="owner key",
-        state=JobState.FAILED,
-        started_s=2.5,
-        ended_s=3.5,
-        deaths=2,
-        expected_s=4.5,
-        result_bytes=9,
-        error_code="quarantined",
-        error_message="why",
-    )
-    store.save(full)
-
-    assert store.all() == [full]
-    store.close()
+RECOVERED = [
+    (JobState.QUEUED, True, None, JobState.QUEUED, None),
+    (JobState.QUEUED, True, 9, JobState.QUEUED, None),
+    (JobState.QUEUED, False, None, JobState.FAILED, "body_lost"),
+    (JobState.RUNNING, True, 9, JobState.SUCCEEDED, None),
+    (JobState.RUNNING, False, 9, JobState.SUCCEEDED, None),
+    (JobState.RUNNING, True, None, JobState.QUEUED, None),
+    (JobState.RUNNING, False, None, JobState.FAILED, "body_lost"),
+    (JobState.SUCCEEDED, False, 9, JobState.SUCCEEDED, None),
+    (JobState.SUCCEEDED, True, None, JobState.FAILED, "result_lost"),
+    (JobState.SUCCEEDED, True, 8, JobState.FAILED, "result_lost"),
+    (JobState.FAILED, True, 9, JobState.FAILED, None),
+    (JobState.CANCELLED, True, 9, JobState.CANCELLED, None),
+]
 
 
-def test_a_result_is_whole_or_absent(tmp_path: Path) -> None:
-    store = JobStore(tmp_path)
-    store.add(job(), b"body")
-    (tmp_path / "job_1.job.result.part").write_bytes(b"half")
-    assert store.result("job_1") is None
-    store.write_result("job_1", b"whole")
+@pytest.mark.parametrize(("state", "has_body", "result_bytes", "expected", "code"), RECOVERED)
+def test_a_job_of_a_process_that_is_gone_follows_its_table(
+    state: JobState, has_body: bool, result_bytes: int | None, expected: JobState, code: str | None
+) -> None:
+    left = replace(job(state=state), ended_s=15.0 if state in states.ENDED else None)
+    if state is JobState.SUCCEEDED:
+        left = replace(left, result_bytes=9)
+    found = states.recovered(left, 30.0, has_body=has_body, result_bytes=result_bytes)
 
-    assert store.result("job_1") == b"whole"
-    store.close()
-
-
-def test_what_a_dying_process_left_unfinished_is_cleaned_up(tmp_path: Path) -> None:
-    (tmp_path / "job_x.job.body.part").write_bytes(b"half")
-    (tmp_path / "job_y.job.body").write_bytes(b"without a row")
-    (tmp_path / "notes.txt").write_bytes(b"of somebody else")
-    store = JobStore(tmp_path)
-    store.add(job(), b"body")
-    store.all()
-
-    assert sorted(path.name for path in tmp_path.iterdir() if "sqlite" not in path.name) == [
-        "job_1.job.body",
-        "notes.txt",
-    ]
-    store.close()
+    assert (found.state, found.error_code) == (expected, code)
+    assert found.ended == (found.ended_s is not None)
 
 
-def test_the_body_of_an_ended_job_is_not_kept(tmp_path: Path) -> None:
-    store = JobStore(tmp_path)
-    store.add(job(), b"body")
-    store.save(states.cancelled(job(), 3.0))
+def test_a_job_that_ended_in_the_future_of_a_clock_that_went_back_ended_now() -> None:
+    left = replace(states.cancelled(job(), 4e9), state=JobState.CANCELLED)
 
-    assert not list(tmp_path.glob("*.job.*"))
-    store.delete("job_1")
-    assert store.all() == []
-    store.close()
-
-
-def test_a_folder_of_another_process_is_refused(tmp_path: Path) -> None:
-    first = JobStore(tmp_path)
-    with pytest.raises(SettingsInvalid, match="--jobs-dir"):
-        JobStore(tmp_path)
-    first.close()
-
-
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(SettingsInvalid, match="cannot be used"):
-        JobStore(tmp_path / "file")
+    assert states.recovered(left, 1e9, has_body=False, result_bytes=None).ended_s == 1e9

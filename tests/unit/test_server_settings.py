@@ -58,12 +58,17 @@ OTHER_VALUES = {
     "max-wait": "30",
     "dynamic-steps": "on",
     "jobs-dir": "/jobs",
+    "jobs-ttl": "60",
+    "jobs-max-open": "5",
+    "jobs-max-count": "6",
+    "jobs-max-bytes": "4096",
     "host": "127.0.0.1",
     "port": "8123",
     "probe-port": "8124",
     "drain-propagation": "1.5",
     "max-body-bytes": "4096",
     "max-pixels": "4096",
+    "alpha-colour": "#102030",
     "max-references": "3",
     "warm-cfg": "on",
     "warmup-budget": "90",
@@ -99,6 +104,14 @@ def test_argument_and_variable_have_the_same_effect(argument: str, value: str) -
 @pytest.mark.parametrize(("steps", "high"), [("16", 24), ("24", 24), ("50", 50)])
 def test_high_quality_has_never_fewer_steps_than_standard(steps: str, high: int) -> None:
     assert settings("--steps", steps).steps_high == high
+
+
+@pytest.mark.parametrize(
+    ("text", "colour"),
+    [("white", (255, 255, 255)), ("rebeccapurple", (102, 51, 153)), ("#1e90FF", (30, 144, 255)), ("#fff", (255,) * 3)],
+)
+def test_colours_are_names_of_css_or_numbers(text: str, colour: tuple[int, int, int]) -> None:
+    assert settings("--alpha-colour", text).alpha_colour == colour
 
 
 def test_several_origins_are_taken() -> None:
@@ -140,6 +153,9 @@ def test_the_drain_token_is_not_shown() -> None:
             [*REQUIRED, "--stub-edit-seconds", "-2"],
             "--stub-edit-seconds '-2' is not a number of seconds from 0 to 3600",
         ),
+        ([*REQUIRED, "--alpha-colour", "whiteish"], "--alpha-colour 'whiteish' is not a colour; write a name of CSS"),
+        ([*REQUIRED, "--alpha-colour", "#11223344"], "--alpha-colour '#11223344' is not a colour"),
+        ([*REQUIRED, "--jobs-max-open", "0"], "--jobs-max-open '0' is not a whole number from 1 to 100000"),
         ([*REQUIRED, "--port", "70000"], "--port '70000' is not a whole number from 1 to 65535"),
         ([*REQUIRED, "--port", "9000", "--probe-port", "9000"], "--probe-port 9000 is the port of the API too"),
         ([*REQUIRED, "--max-body-bytes", "1"], "--max-body-bytes '1' is not a whole number from 1024 to 1073741824"),

@@ -139,5 +139,11 @@ class Unavailable(ApiError):
     status = 503
 
 
+class StorageUnusable(ApiError):
+    """The disk takes or gives nothing now: full, read-only, or broken."""
+
+    status = 503
+
+
 class ClientGone(Exception):
     """The client closed the connection while its edit waited; nobody is left to answer."""

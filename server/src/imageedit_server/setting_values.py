@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
+
+from PIL import ImageColor
 
 from imageedit_server.errors import SettingsInvalid
 from imageedit_server.worker.protocol import Size
@@ -52,6 +55,18 @@ def seconds(given: Mapping[str, str], name: str, highest: int) -> float:
     if not 0 <= value <= highest:
         raise SettingsInvalid(f"--{name} {given[name]!r} is not a number of seconds from 0 to {highest}")
     return value
+
+
+def colour(given: Mapping[str, str], name: str) -> tuple[int, int, int]:
+    """Red, green and blue of an opaque colour."""
+    found: tuple[int, ...] = ()
+    with contextlib.suppress(ValueError):
+        found = ImageColor.getrgb(given[name].strip())
+    if len(found) != 3:
+        raise SettingsInvalid(
+            f"--{name} {given[name]!r} is not a colour; write a name of CSS such as white, or #rrggbb"
+        )
+    return found[0], found[1], found[2]
 
 
 def digest(text: str) -> str:

@@ -32,12 +32,17 @@ class Settings:
     max_wait_s: float | None
     dynamic_steps: bool
     jobs_dir: str
+    jobs_ttl_s: float
+    jobs_max_open: int
+    jobs_max_count: int
+    jobs_max_bytes: int
     host: str
     port: int
     probe_port: int
     drain_propagation_s: float
     max_body_bytes: int
     max_pixels: int
+    alpha_colour: tuple[int, int, int]
     log_level: str
     stub_edit_s: float | None
     stub_load_s: float
@@ -98,12 +103,17 @@ def settings_from(arguments: Sequence[str], environ: Mapping[str, str]) -> Setti
         max_wait_s=None if given["max-wait"] == "auto" else setting_values.seconds(given, "max-wait", 86_400),
         dynamic_steps=setting_values.one_of(given, "dynamic-steps", ("off", "on")) == "on",
         jobs_dir=given["jobs-dir"],
+        jobs_ttl_s=setting_values.seconds(given, "jobs-ttl", 365 * 86_400),
+        jobs_max_open=setting_values.whole(given, "jobs-max-open", 1, 100_000),
+        jobs_max_count=setting_values.whole(given, "jobs-max-count", 1, 100_000),
+        jobs_max_bytes=setting_values.whole(given, "jobs-max-bytes", 1024, 1024**4),
         host=setting_values.text(given, "host"),
         port=setting_values.whole(given, "port", 1, 65_535),
         probe_port=setting_values.whole(given, "probe-port", 1, 65_535),
         drain_propagation_s=setting_values.seconds(given, "drain-propagation", 600),
         max_body_bytes=setting_values.whole(given, "max-body-bytes", 1024, 1024**3),
         max_pixels=setting_values.whole(given, "max-pixels", 1024, 250_000_000),
+        alpha_colour=setting_values.colour(given, "alpha-colour"),
         log_level=setting_values.one_of(given, "log-level", ("debug", "info", "warning", "error")),
         stub_edit_s=setting_values.seconds(given, "stub-edit-seconds", 3600) if given["stub-edit-seconds"] else None,
         stub_load_s=setting_values.seconds(given, "stub-load-seconds", 3600),

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from imageedit_server.api.ticket import Ticket, TooLate
-from imageedit_server.gate.admission import too_late
+from imageedit_server.gate.admission import Work, too_late
 from imageedit_server.gate.estimate import Load, ahead_s, remaining_s
 from imageedit_server.worker.protocol import EditJob, EditResult, WorkerError, WorkerFailure
 
@@ -73,6 +73,19 @@ class EditQueue:
         return Load(running=int(self._running is not None), waiting=len(self._waiting))
 
     @property
+    def work(self) -> Work:
+        """All that is in now, as admission looks at it."""
+        lefts = [(self._running, self._left_s(0)), *((one, self._expected_s(one.job)) for one in self._waiting)]
+        of_jobs = [left_s for ticket, left_s in lefts if ticket is not None and ticket.of_job]
+        ahead_s = sum(left_s for _, left_s in lefts)
+        return Work(load=self.load, ahead_s=ahead_s, jobs=len(of_jobs), jobs_s=sum(of_jobs))
+
+    @property
+    def jobs_in(self) -> int:
+        """How many of these are jobs, not requests."""
+        return self.work.jobs
+
+    @property
     def now_s(self) -> float:
         """The queue's clock, in which deadlines are given."""
         return self._now_s()
@@ -100,6 +113,7 @@ class EditQueue:
         steps_open: bool = False,
         linger_s: float = 0.0,
         before_start: Callable[[], Awaitable[None]] | None = None,
+        of_job: bool = False,
     ) -> Ticket:
         """Put a job at the end of the queue; the arguments are those of `Ticket`."""
         ticket = Ticket(
@@ -109,6 +123,7 @@ class EditQueue:
             steps_open=steps_open,
             linger_s=linger_s,
             before_start=before_start,
+            of_job=of_job,
         )
         self._waiting.append(ticket)
         self._changed()

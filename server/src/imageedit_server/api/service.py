@@ -20,7 +20,7 @@ from imageedit_server.api.queue import EditQueue, OnStep
 from imageedit_server.api.retries import Retries
 from imageedit_server.errors import ApiError, BodyTooLarge, Conflict, InvalidInput, NotFound, Overloaded, Unavailable
 from imageedit_server.gate import drain as drains
-from imageedit_server.gate.admission import Ask, Limits, Refusal, Refused, Work, auto_max_wait_s, refusal
+from imageedit_server.gate.admission import Ask, Limits, Refusal, Refused, auto_max_wait_s, refusal
 from imageedit_server.gate.dedupe import By
 from imageedit_server.gate.drain import Drain, DrainPhase
 from imageedit_server.gate.estimate import Load
@@ -153,7 +153,7 @@ class Service:
         return refusal(
             drain=self.drain_phase(),
             worker_ready=self.warm,
-            work=Work(load=self.load, ahead_s=self.queue.ahead_s),
+            work=self.queue.work,
             limits=Limits(hard_limit=self.settings.queue_hard_limit, max_wait_s=self.max_wait_s),
             ask=ask,
         )

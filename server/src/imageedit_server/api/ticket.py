@@ -22,6 +22,7 @@ class Ticket:
         steps_open: the client did not choose the steps.
         linger_s: how long the edit is kept when nobody holds it, for a retry that attaches.
         before_start: awaited when the edit's turn has come, before it goes to the card.
+        of_job: it is no request's, and takes none of their places.
     """
 
     def __init__(
@@ -33,12 +34,14 @@ class Ticket:
         steps_open: bool,
         linger_s: float,
         before_start: Callable[[], Awaitable[None]] | None,
+        of_job: bool = False,
     ) -> None:
         self.job = job
         self.submitted_s = submitted_s
         self.steps_open = steps_open
         self.linger_s = linger_s
         self.before_start = before_start
+        self.of_job = of_job
         self.started_s: float | None = None
         self.step = 0
         self.answer: asyncio.Future[EditResult] = asyncio.get_running_loop().create_future()

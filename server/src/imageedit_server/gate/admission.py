@@ -53,10 +53,13 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What is in: edits, and the seconds until the card is through with them."""
+    """What is in: edits, and the seconds until the card is through with them; `jobs` of them are no requests, and are
+    `jobs_s` of the seconds."""
 
     load: Load
     ahead_s: float
+    jobs: int = 0
+    jobs_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +70,9 @@ class Limits:
     max_wait_s: float | None = None
 
 
-# The first row that holds decides; "in" is running + waiting, "open" is accepting or propagating,
-# ahead + own is taken with a margin of a twentieth.
+# The first row that holds decides; "in" is running + waiting, "open" is accepting or propagating, ahead + own is taken
+# with a margin of a twentieth. For hard limit and max wait jobs do not count: they have a place of their own, and jobs
+# without a pause would keep every request out where such a limit is less than one job.
 #
 # | drain         | worker ready | in               | time                   | verdict       | retry after            |
 # | ------------- | ------------ | ---------------- | ---------------------- | ------------- | ---------------------- |
@@ -89,10 +93,11 @@ def refusal(*, drain: DrainPhase, worker_ready: bool, work: Work, limits: Limits
         return Refused(reason=Refusal.DRAINING, retry_after_s=DRAINING_RETRY_AFTER_S)
     if not worker_ready:
         return Refused(reason=Refusal.NOT_READY, retry_after_s=NOT_READY_RETRY_AFTER_S)
-    if work.load.running + work.load.waiting >= 1 + limits.hard_limit:
+    if work.load.running + work.load.waiting - work.jobs >= 1 + limits.hard_limit:
         return _later(Refusal.QUEUE_FULL, work.ahead_s)
-    if limits.max_wait_s is not None and work.ahead_s > limits.max_wait_s:
-        return _later(Refusal.WAIT_TOO_LONG, work.ahead_s - limits.max_wait_s)
+    requests_s = work.ahead_s - work.jobs_s
+    if limits.max_wait_s is not None and requests_s > limits.max_wait_s:
+        return _later(Refusal.WAIT_TOO_LONG, requests_s - limits.max_wait_s)
     return None if ask.deadline_s is None else _misses_deadline(work, ask.own_s, ask.deadline_s)
 
 

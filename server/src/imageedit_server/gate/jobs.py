@@ -2,7 +2,7 @@
 
 queued ─▶ running ─▶ succeeded | failed | cancelled
    ▲          │ the worker or the whole process died under it
-   └──────────┘ once; the second time it is failed, as `quarantined`
+   └──────────┘ once; the second time it is failed, as `quarantined`. Put back, without its fault: any number of times
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from enum import Enum
 # One death may be anyone's fault; a job that takes two workers with it would take them all.
 DEATHS_ALLOWED = 1
 QUARANTINED = "quarantined"
+LOST_BODY = "body_lost"
+LOST_RESULT = "result_lost"
 
 
 class JobState(Enum):
@@ -32,13 +34,16 @@ ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 class Job:
     """One job. Times are seconds since 1970; `deaths` counts the workers that died under it.
 
-    `key` is the idempotency key with its owner, `digest` that of the body.
+    `number` is its place in the order of arrival, which no clock changes. `key` is the idempotency key with its owner,
+    `digest` the SHA-256 of the body. `seed` is fixed here, so that a job that runs again gives the same picture.
     """
 
     job_id: str
+    number: int
     created_s: float
     body_bytes: int
     digest: str
+    seed: int
     key: str | None = None
     state: JobState = JobState.QUEUED
     started_s: float | None = None
@@ -55,11 +60,11 @@ class Job:
         return self.state in ENDED
 
 
-# | state       | started | succeeded | failed | died, first time | died again           | cancelled |
-# | ----------- | ------- | --------- | ------ | ---------------- | -------------------- | --------- |
-# | queued      | running | -         | failed | -                | -                    | cancelled |
-# | in_progress | -       | succeeded | failed | queued           | failed (quarantined) | cancelled |
-# | any other   | -       | -         | -      | -                | -                    | -         |
+# | state       | started | succeeded | failed | died, first time | died again           | put back | cancelled |
+# | ----------- | ------- | --------- | ------ | ---------------- | -------------------- | -------- | --------- |
+# | queued      | running | -         | failed | -                | -                    | -        | cancelled |
+# | in_progress | -       | succeeded | failed | queued           | failed (quarantined) | queued   | cancelled |
+# | any other   | -       | -         | -      | -                | -                    | -        | -         |
 def started(job: Job, now_s: float) -> Job:
     """Its edit goes to the card."""
     return job if job.state is not JobState.QUEUED else replace(job, state=JobState.RUNNING, started_s=now_s)
@@ -94,6 +99,12 @@ def died(job: Job, now_s: float) -> Job:
     )
 
 
+def put_back(job: Job, now_s: float) -> Job:
+    """It could not run or end for a reason that is not its own: a disk that is full, a worker that was away."""
+    del now_s
+    return job if job.state is not JobState.RUNNING else replace(job, state=JobState.QUEUED, started_s=None)
+
+
 def cancelled(job: Job, now_s: float) -> Job:
     """Its client wants it no more."""
     return job if job.ended else replace(job, state=JobState.CANCELLED, ended_s=now_s)
@@ -102,3 +113,30 @@ def cancelled(job: Job, now_s: float) -> Job:
 def expired(job: Job, now_s: float, *, keep_s: float) -> bool:
     """Whether an ended job is to be deleted."""
     return job.ended_s is not None and now_s - job.ended_s >= keep_s
+
+
+# | state       | body  | result | then                                                               |
+# | ----------- | ----- | ------ | ------------------------------------------------------------------ |
+# | queued      | there | any    | as it is                                                           |
+# | queued      | gone  | any    | failed (body_lost)                                                 |
+# | in_progress | any   | whole  | succeeded: the process died between the result and its state       |
+# | in_progress | there | none   | died                                                               |
+# | in_progress | gone  | none   | failed (body_lost)                                                 |
+# | completed   | any   | whole  | as it is                                                           |
+# | completed   | any   | none   | failed (result_lost), with the time of its end                     |
+# | any other   | any   | any    | as it is                                                           |
+def recovered(job: Job, now_s: float, *, has_body: bool, result_bytes: int | None) -> Job:
+    """What a job is that another process left on disk; `result_bytes` is the length of a whole result.
+
+    An end that lies ahead is taken for now: a clock that went back would keep such a job for ever.
+    """
+    if job.ended_s is not None and job.ended_s > now_s:
+        job = replace(job, ended_s=now_s)
+    if job.state is JobState.RUNNING and result_bytes is not None:
+        return succeeded(job, now_s, result_bytes=result_bytes)
+    if not job.ended and not has_body:
+        return failed(job, now_s, code=LOST_BODY, message="Its body is gone from disk; send it again.")
+    if job.state is JobState.SUCCEEDED and result_bytes != job.result_bytes:
+        message = "Its result is gone from disk; send the job again."
+        return replace(job, state=JobState.FAILED, result_bytes=0, error_code=LOST_RESULT, error_message=message)
+    return died(job, now_s)

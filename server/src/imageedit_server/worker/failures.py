@@ -8,6 +8,11 @@ def lost(message: str, *, reason: Reason = "WorkerLost") -> WorkerFailure:
     return WorkerFailure(reason=reason, message=message, sticky=True)
 
 
+def away(message: str) -> WorkerFailure:
+    """No worker is there now: the edit has not reached one, and is not to blame."""
+    return WorkerFailure(reason="WorkerLost", message=message, sticky=False)
+
+
 def too_slow(deadline_s: float, *, warming: bool) -> WorkerFailure:
     """The start took longer than it may; say which part of it: the model, or its first edits."""
     if warming:

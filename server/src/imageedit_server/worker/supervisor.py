@@ -14,7 +14,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from imageedit_server.logs import fields
-from imageedit_server.worker.failures import lost, too_slow
+from imageedit_server.worker.failures import away, lost, too_slow
 from imageedit_server.worker.framing import pack, read_message
 from imageedit_server.worker.process import describe_exit, end_process, start_process
 from imageedit_server.worker.protocol import (
@@ -115,7 +115,7 @@ class Worker:
         if self._running is not None:
             await asyncio.wait([self._running.answer])
         if self.phase is not WorkerPhase.READY or self.pid is None or self.warm is None:
-            raise WorkerError(self.failure or lost(f"the worker is {self.phase.value}; try again in a moment"))
+            raise WorkerError(self.failure or away(f"the worker is {self.phase.value}; try again in a moment"))
         warmed = self.warm.warmed(job.shape)
         silence_s = warmed.silence_s if warmed is not None else 0.0
         running = RunningEdit(job, on_step, silence_limit_s=max(self._hang_floor_s, self._hang_factor * silence_s))
