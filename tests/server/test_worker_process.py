@@ -48,7 +48,7 @@ async def test_a_worker_in_the_middle_of_an_edit_dies_with_a_killed_parent(hung:
 
 
 async def test_a_worker_ends_when_its_pipe_closes() -> None:
-    process = await start_process(stub_settings(load_s=60.0))
+    process, areas = await start_process(stub_settings(load_s=60.0))
     try:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -58,11 +58,12 @@ async def test_a_worker_ends_when_its_pipe_closes() -> None:
             assert await process.wait() == 0
     finally:
         await end_process(process)
+        areas.close()
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_worker_leaves_signals_for_the_group_to_the_api_process(signal_number: int) -> None:
-    process = await start_process(stub_settings(load_s=0.3))
+    process, areas = await start_process(stub_settings(load_s=0.3))
     try:
         assert process.stdout is not None
         assert isinstance(await read_message(process.stdout), Loading)
@@ -72,6 +73,7 @@ async def test_a_worker_leaves_signals_for_the_group_to_the_api_process(signal_n
         assert process.returncode is None
     finally:
         await end_process(process)
+        areas.close()
 
 
 @pytest.mark.parametrize(

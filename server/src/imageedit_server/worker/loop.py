@@ -35,6 +35,7 @@ from imageedit_server.worker.protocol import (
     WorkerError,
     WorkerFailure,
 )
+from imageedit_server.worker.shared import Areas, opened
 
 EXIT_CANNOT_SERVE = 1
 EXIT_STICKY_FAULT = 2
@@ -47,14 +48,15 @@ log = logging.getLogger("imageedit.worker")
 
 
 class _Pipe:
-    """The worker's end of the two pipes."""
+    """The worker's end of the two pipes, and of the memory beside them."""
 
-    def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+    def __init__(self, incoming: BinaryIO, outgoing: BinaryIO, areas: Areas) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
+        self._areas = areas
 
     def send(self, message: FromWorker) -> None:
-        self._outgoing.write(pack(message))
+        self._outgoing.write(pack(message, self._areas.outgoing))
         self._outgoing.flush()
 
     def receive_settings(self) -> EngineSettings:
@@ -69,7 +71,7 @@ class _Pipe:
         def read_until_closed() -> None:
             try:
                 while True:
-                    orders.take(read_message_blocking(self._incoming))
+                    orders.take(read_message_blocking(self._incoming, self._areas.incoming))
             finally:
                 os._exit(0)  # no clean-up: the device may hang, and nobody is left to wait for it
 
@@ -100,11 +102,11 @@ class Orders:
         return self._cancelled == job_id
 
 
-def main(parent_pid: int) -> NoReturn:
-    """Run the worker until the pipe closes or it cannot serve."""
+def main(parent_pid: int, to_worker: int, from_worker: int) -> NoReturn:
+    """Run the worker until the pipe closes or it cannot serve; the last two are descriptors of shared memory."""
     _end_with_parent(parent_pid)
     _leave_signals_to_the_api_process()
-    exit_code = _load_and_serve(_claim_pipes())
+    exit_code = _load_and_serve(_claim_pipes(opened(outgoing=from_worker, incoming=to_worker)))
     sys.stderr.flush()
     os._exit(exit_code)  # threads and drivers that hang must not hold up the replacement
 
@@ -196,14 +198,14 @@ def _run(
     return failure
 
 
-def _claim_pipes() -> _Pipe:
+def _claim_pipes(areas: Areas) -> _Pipe:
     """Take stdin and stdout for messages; whatever a library prints goes to stderr, into the pod's log."""
     incoming = os.fdopen(os.dup(0), "rb")
     outgoing = os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
-    return _Pipe(incoming, outgoing)
+    return _Pipe(incoming, outgoing, areas)
 
 
 def _end_with_parent(parent_pid: int) -> None:

@@ -16,13 +16,14 @@ from asyncio.subprocess import PIPE, Process
 from imageedit_server.logs import fields
 from imageedit_server.worker.framing import pack
 from imageedit_server.worker.protocol import EngineSettings
+from imageedit_server.worker.shared import Areas, make_descriptors, opened
 
 log = logging.getLogger("imageedit.supervisor")
 
 # The worker finds the package where the parent found it, installed or not.
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from imageedit_server.worker.loop import main; main(int(sys.argv[2]))"
+    "from imageedit_server.worker.loop import main; main(*map(int, sys.argv[2:]))"
 )
 
 _KILLED_WITHIN_S = 10.0
@@ -36,24 +37,29 @@ _ENVIRONMENT_DEFAULTS = {
 }
 
 
-async def start_process(settings: EngineSettings) -> Process:
-    """Start a worker and hand it its settings; it loads on its own from there.
+async def start_process(settings: EngineSettings) -> tuple[Process, Areas]:
+    """Start a worker and hand it its settings; it loads on its own from there. The areas are this side's.
 
     Call it from a thread that lives as long as the process: the kernel ends the worker with the thread that started it.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        _BOOT,
-        json.dumps(sys.path),
-        str(os.getpid()),
-        stdin=PIPE,
-        stdout=PIPE,
-        env={**_ENVIRONMENT_DEFAULTS, **os.environ, **_ENVIRONMENT},
-    )
+    to_worker, from_worker = make_descriptors(settings)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            _BOOT,
+            json.dumps(sys.path),
+            *(str(number) for number in (os.getpid(), to_worker, from_worker)),
+            stdin=PIPE,
+            stdout=PIPE,
+            pass_fds=(to_worker, from_worker),
+            env={**_ENVIRONMENT_DEFAULTS, **os.environ, **_ENVIRONMENT},
+        )
+    finally:
+        areas = opened(outgoing=to_worker, incoming=from_worker)
     assert process.stdin is not None
     process.stdin.write(pack(settings))
-    return process
+    return process, areas
 
 
 async def end_process(process: Process, *, grace_s: float = 0.0) -> None:

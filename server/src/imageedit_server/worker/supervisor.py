@@ -34,6 +34,7 @@ from imageedit_server.worker.protocol import (
 )
 from imageedit_server.worker.restarts import may_restart
 from imageedit_server.worker.running_edit import RunningEdit, StepCallback
+from imageedit_server.worker.shared import Areas
 
 _EXIT_GRACE_S = 0.5  # between the end of a worker's pipe, or its last word, and its exit
 
@@ -81,6 +82,7 @@ class Worker:
         self._on_change = on_change
         self._on_failure = on_failure
         self._process: Process | None = None
+        self._areas: Areas | None = None
         self._task: asyncio.Task[None] | None = None
         self._running: RunningEdit | None = None
         self._watchdogs: set[asyncio.Task[None]] = set()
@@ -168,12 +170,15 @@ class Worker:
         """Start a process and follow it to its end; return a failure only if a new one would fail alike."""
         self._why_killed = None
         self.warm = None
-        process = self._process = await start_process(self._settings)
+        process, areas = await start_process(self._settings)
+        self._process, self._areas = process, areas
         try:
-            failure = await self._follow_in_time(process)
+            failure = await self._follow_in_time(process, areas)
             await end_process(process, grace_s=_EXIT_GRACE_S)
         finally:
             await end_process(process)
+            self._areas = None
+            areas.close()
         if failure is None:
             why = self._why_killed or f"it ended with {describe_exit(process.returncode or 0)}"
             log.error("worker_lost", extra=fields(pid=process.pid, why=why))
@@ -182,18 +187,18 @@ class Worker:
             self._answer_lost("WorkerLost", why)
         return failure
 
-    async def _follow_in_time(self, process: Process) -> WorkerFailure | None:
+    async def _follow_in_time(self, process: Process, areas: Areas) -> WorkerFailure | None:
         try:
             async with asyncio.timeout(self._start_deadline_s) as deadline:
-                return await self._follow(process, when_ready=lambda: deadline.reschedule(None))
+                return await self._follow(process, areas, when_ready=lambda: deadline.reschedule(None))
         except TimeoutError:
             return too_slow(self._start_deadline_s, warming=self.phase is WorkerPhase.WARMING)
 
-    async def _follow(self, process: Process, *, when_ready: Callable[[], None]) -> WorkerFailure | None:
+    async def _follow(self, process: Process, areas: Areas, *, when_ready: Callable[[], None]) -> WorkerFailure | None:
         assert process.stdout is not None
         while True:
             try:
-                message = await read_message(process.stdout)
+                message = await read_message(process.stdout, areas.incoming)
             except EOFError:
                 self._enter(WorkerPhase.RESTARTING)
                 return None
@@ -242,7 +247,8 @@ class Worker:
     def _write(self, message: ToWorker) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(pack(message))
+        area = None if self._areas is None else self._areas.outgoing
+        self._process.stdin.write(pack(message, area))
 
     def _watch(self, running: RunningEdit) -> None:
         async def kill_if_it_hangs() -> None:
