@@ -32,3 +32,19 @@ def safetensors_bytes(*, values: bytes = b"\x01\x02\x03\x04") -> bytes:
     tensor = {"dtype": "U8", "shape": [len(values)], "data_offsets": [0, len(values)]}
     header = json.dumps({"__metadata__": {"format": "pt"}, "weight": tensor}).encode()
     return struct.pack("<Q", len(header)) + header + values
+
+
+def demo_as(folder: Path, class_name: str) -> Path:
+    """The demo checkpoint under another pipeline class, which runs its parts in another way.
+
+    Only pictures of an edit have a processor. The weights were trained for QwenImageEditPlusPipeline, so what another
+    class makes of them is a picture of the right size, and no more.
+    """
+    root = copy_of_demo(folder)
+    path = root / "model_index.json"
+    index = json.loads(path.read_text()) | {"_class_name": class_name}
+    if class_name in ("QwenImagePipeline", "QwenImageInpaintPipeline"):
+        del index["processor"]
+        shutil.rmtree(root / "processor")
+    path.write_text(json.dumps(index))
+    return root

@@ -66,12 +66,6 @@ def test_signs_of_life_come_while_the_edit_waits_and_runs(server: RunningServer)
     assert blocks[-1].startswith("event: image_edit.completed\ndata: {")
 
 
-def test_a_stream_of_a_generation_has_its_own_event(server: RunningServer) -> None:
-    answer = httpx.post(server.api + "/v1/images/generations", json={"prompt": "a mug", "stream": True}, timeout=50)
-
-    assert json.loads(answer.text.rpartition("data: ")[2])["type"] == "image_generation.completed"
-
-
 def test_what_is_wrong_before_the_queue_is_an_ordinary_error(server: RunningServer) -> None:
     answer = post(server, size="large")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from imageedit_server.engine.checkpoint import check_checkpoint, digest, resolve_model_dir
+from imageedit_server.engine.kinds import KINDS
 from imageedit_server.worker.protocol import WorkerError, WorkerFailure
 from server.checkpoints import TRANSFORMER, copy_of_demo, safetensors_bytes, tiny_checkpoint
 
@@ -67,11 +68,16 @@ def test_a_file_that_is_no_whole_safetensors_file_is_named(tmp_path: Path, conte
     assert said in failure.message
 
 
-def test_a_class_that_cannot_edit_is_refused_with_what_is_supported(tmp_path: Path) -> None:
-    failure = refusal(tiny_checkpoint(tmp_path, class_name="QwenImagePipeline"))
+def test_a_class_that_is_not_known_is_refused_with_what_is_supported(tmp_path: Path) -> None:
+    failure = refusal(tiny_checkpoint(tmp_path, class_name="QwenImageLayeredPipeline"))
     assert failure.reason == "ModelInvalid"
-    assert "QwenImagePipeline cannot edit" in failure.message
-    assert "QwenImageEditPlusPipeline" in failure.message
+    assert "QwenImageLayeredPipeline is not served here" in failure.message
+    assert "QwenImageEditPlusPipeline, QwenImageEditInpaintPipeline" in failure.message
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_class_of_the_table_is_taken(tmp_path: Path, name: str) -> None:
+    assert check_checkpoint(tiny_checkpoint(tmp_path, class_name=name)) == name
 
 
 def test_the_class_whose_size_cannot_be_held_is_refused_with_the_reason(tmp_path: Path) -> None:

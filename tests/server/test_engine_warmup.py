@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from imageedit_server.engine.base import OnStep
 from imageedit_server.engine.warmup import MIN_CONTRAST, check_edit, draw_picture, grid, warm_up
-from imageedit_server.worker.protocol import EditJob, EditResult, LoadReport, Shape, Size, WarmReport, WorkerError
+from imageedit_server.worker.protocol import (
+    Capabilities,
+    EditJob,
+    EditResult,
+    LoadReport,
+    Shape,
+    Size,
+    WarmReport,
+    WorkerError,
+)
 from server.workers import real_settings
 
 WIDE, SQUARE = Size(96, 64), Size(64, 64)
@@ -43,8 +52,20 @@ class RecordingEngine:
     def close(self) -> None: ...
 
 
-def warm(engine: RecordingEngine, *, sizes: tuple[Size, ...] = (SQUARE,), steps: int = 16, **others: Any) -> WarmReport:
-    return warm_up(engine, real_settings(sizes=sizes, steps=steps, **others), clock_s=lambda: engine.now_s)
+def warm(
+    engine: RecordingEngine,
+    *,
+    sizes: tuple[Size, ...] = (SQUARE,),
+    steps: int = 16,
+    can: Capabilities | None = None,
+    **others: Any,
+) -> WarmReport:
+    settings = real_settings(sizes=sizes, steps=steps, **others)
+    return warm_up(engine, settings, can or edits(settings.max_references), clock_s=lambda: engine.now_s)
+
+
+def edits(max_references: int = 1) -> Capabilities:
+    return Capabilities(max_references=max_references)
 
 
 def test_every_size_is_run_briefly_and_then_timed_with_all_steps() -> None:
@@ -94,7 +115,7 @@ def test_the_warm_up_picture_is_itself_a_picture() -> None:
 
 
 def test_plain_edits_at_every_size_come_first_and_the_dearest_last() -> None:
-    shapes = grid(real_settings(sizes=(SQUARE, WIDE), max_references=2, warm_cfg=True))
+    shapes = grid(real_settings(sizes=(SQUARE, WIDE), warm_cfg=True), edits(2))
     assert [str(shape) for shape in shapes] == [
         "64x64",
         "96x64",
@@ -108,7 +129,33 @@ def test_plain_edits_at_every_size_come_first_and_the_dearest_last() -> None:
 
 
 def test_only_plain_edits_are_warmed_unless_the_settings_allow_more() -> None:
-    assert grid(real_settings(sizes=(SQUARE, WIDE))) == (Shape(size=SQUARE), Shape(size=WIDE))
+    assert grid(real_settings(sizes=(SQUARE, WIDE)), edits()) == (Shape(size=SQUARE), Shape(size=WIDE))
+
+
+def test_a_model_that_makes_pictures_from_text_alone_warms_those_alone() -> None:
+    can = Capabilities(edit=False, generate=True, max_references=0)
+    shapes = grid(real_settings(sizes=(SQUARE, WIDE), max_references=3, warm_cfg=True), can)
+    assert [str(shape) for shape in shapes] == [
+        "64x64 from text",
+        "96x64 from text",
+        "64x64 from text and a negative prompt",
+        "96x64 from text and a negative prompt",
+    ]
+
+
+def test_a_model_that_does_both_warms_both_whatever_the_budget() -> None:
+    can = Capabilities(generate=True, max_references=2)
+    engine = RecordingEngine(picture=bytes(range(256)) * 48)
+    report = warm(engine, can=can, warmup_budget_s=0.0)
+    assert [warmed.shape.references for warmed in report.served] == [1, 0]
+    assert [bool(job.picture) for job in engine.jobs] == [True, True, False, False]
+    assert report.edit_s_by_size == {"64x64": 1.6}
+
+
+def test_a_picture_from_text_has_no_input_to_differ_from() -> None:
+    assert check_edit(SQUARE, b"", draw_picture(SQUARE))[0]
+    assert not check_edit(SQUARE, b"", BLACK)[0]
+    assert not check_edit(SQUARE, b"", b"")[0]
 
 
 def test_every_shape_that_is_served_was_run_as_such_a_job() -> None:

@@ -13,8 +13,10 @@ from imageedit_server.api.app import api_app
 from imageedit_server.api.fields import FORM_ONLY_FIELDS, REFUSED_FIELDS, EditFields, from_values
 from imageedit_server.api.jobs import Jobs
 from imageedit_server.api.openapi import document
+from imageedit_server.api.responses import mask_word
 from imageedit_server.api.service import Service
 from imageedit_server.arguments import ARGUMENTS
+from imageedit_server.engine.kinds import KINDS
 from imageedit_server.errors import InvalidInput
 from imageedit_server.settings import settings_from
 
@@ -67,6 +69,23 @@ def test_the_page_names_the_range_of_a_number(name: str) -> None:
     (number, _) = EditFields.model_json_schema()["properties"][name]["anyOf"]
 
     assert field_rows()[name].split("|")[2].strip() == f"{number['minimum']:g} to {number['maximum']:.0f}"
+
+
+def test_the_page_says_what_each_pipeline_class_takes() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \| (yes|no) \| ([^|]+) \| `(\w+)` \|$", section("Models"), re.M)
+    on_page = {
+        name: (edits, generations, pictures.strip("`"), mask) for name, edits, generations, pictures, mask in rows
+    }
+
+    assert on_page == {
+        name: (
+            "with a mask" if kind.mask_required else "yes" if kind.edits else "no",
+            "no" if kind.edits else "yes",
+            "--max-references" if kind.most_pictures is None else str(kind.most_pictures),
+            mask_word(kind.capabilities(max_references=1, guidance=False, negative_prompt=False)),
+        )
+        for name, kind in KINDS.items()
+    }
 
 
 def test_the_arguments_on_the_page_exist() -> None:

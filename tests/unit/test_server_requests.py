@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+from functools import partial
 
 import pytest
 
@@ -39,6 +40,8 @@ def limits(
     negative_prompt: bool = False,
     generate: bool = False,
     files: bool = False,
+    edit: bool = True,
+    mask_required: bool = False,
 ) -> Limits:
     return Limits(
         model_name="qwen",
@@ -49,6 +52,8 @@ def limits(
         negative_prompt=negative_prompt,
         generate=generate,
         files=files,
+        edit=edit,
+        mask_required=mask_required,
     )
 
 
@@ -358,6 +363,27 @@ def test_each_picture_of_a_request_has_the_next_seed() -> None:
 def test_a_stream_of_addresses_is_refused() -> None:
     with pytest.raises(InvalidInput, match="A stream carries the picture itself"):
         wish(("stream", "true"), ("response_format", "url"))
+
+
+TEXT_ALONE = limits(edit=False, generate=True)
+
+
+@pytest.mark.parametrize("read", [partial(json_request, b"{}", TEXT_ALONE), partial(form_request, [], TEXT_ALONE)])
+def test_a_model_that_edits_nothing_says_where_to_send_the_prompt(read: partial[EditRequest]) -> None:
+    with pytest.raises(InvalidInput, match="send the prompt to POST /v1/images/generations") as raised:
+        read()
+
+    assert problem(raised.value) == ("edit_unsupported", None)
+    assert from_generation(b'{"prompt": "a mug"}', TEXT_ALONE).pictures == ()
+
+
+def test_a_model_that_repaints_needs_a_mask() -> None:
+    repaints = limits(mask_required=True)
+    with pytest.raises(InvalidInput, match="send a mask") as raised:
+        form_request(form(), repaints)
+
+    assert problem(raised.value) == ("missing_parameter", "mask")
+    assert form_request(form(("mask", b"a mask")), repaints).mask == b"a mask"
 
 
 def test_a_picture_is_made_from_text_where_the_model_can() -> None:

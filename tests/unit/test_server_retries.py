@@ -32,6 +32,7 @@ def identity(job: EditJob = JOB, *, seed_given: bool = True, part: int = 0, **he
         replace(JOB, steps=24),
         replace(JOB, seed=8),
         replace(JOB, references=(b"more",)),
+        replace(JOB, mask=b"mask"),
         replace(JOB, negative_prompt="dull"),
         replace(JOB, true_cfg_scale=4.0),
         replace(JOB, guidance_scale=2.5),

@@ -18,6 +18,7 @@ class Costs:
 
     def __init__(self, *, on_error: Callable[[float], None] = lambda _: None) -> None:
         self._model = CostModel()
+        self._plain_pictures = 1
         self._on_error = on_error
 
     def expected_s(self, job: EditJob) -> float:
@@ -25,11 +26,13 @@ class Costs:
         return cost.estimate_s(self._model, _shape(job))
 
     def plain_s(self, size: Size, steps: int) -> float:
-        """Seconds of an edit of one picture without guidance."""
-        return cost.estimate_s(self._model, EditShape(width_px=size.width_px, height_px=size.height_px, steps=steps))
+        """Seconds of an edit of one picture without guidance; from text where the model edits none."""
+        shape = EditShape(width_px=size.width_px, height_px=size.height_px, steps=steps, pictures=self._plain_pictures)
+        return cost.estimate_s(self._model, shape)
 
     def warmed(self, report: WarmReport, *, steps: int) -> None:
         """Begin anew with what a warm-up measured."""
+        self._plain_pictures = min(1, max((one.shape.references for one in report.served), default=1))
         self._model = cost.fitted(
             [
                 Measured(
@@ -61,5 +64,5 @@ def _shape(job: EditJob) -> EditShape:
         height_px=job.size.height_px,
         steps=job.steps,
         cfg=job.cfg,
-        pictures=1 + len(job.references),
+        pictures=job.shape.references,
     )

@@ -65,6 +65,8 @@ def limits_of(service: Service) -> Limits:
         steps_high=settings.steps_high,
         files=service.files is not None,
         max_references=can.max_references,
+        edit=can.edit,
+        mask_required=can.mask_required,
         guidance=can.guidance,
         negative_prompt=can.negative_prompt,
         generate=can.generate,
@@ -97,7 +99,9 @@ async def decoded(service: Service, body: bytes, read: Reader) -> Received:
         with service.stage("parse"):
             wanted = await asyncio.to_thread(read, body, limits_of(service))
         with service.stage("decode"):
-            received = await asyncio.to_thread(_prepared, wanted, service.settings)
+            load = service.worker.load
+            to_model = load is not None and load.capabilities.mask
+            received = await asyncio.to_thread(_prepared, wanted, service.settings, mask_to_model=to_model)
     _check_warmed(received.job, service.worker.warm)
     return received
 
@@ -191,7 +195,7 @@ def _check_warmed(job: EditJob, report: WarmReport | None) -> None:
         raise InvalidInput(f"An edit at {job.shape} is not served here; served are: {served}.", code="not_served")
 
 
-def _prepared(wanted: EditRequest, settings: Settings) -> Received:
+def _prepared(wanted: EditRequest, settings: Settings, *, mask_to_model: bool) -> Received:
     wish, limit = wanted.wish, settings.max_pixels
     if not wanted.pictures:
         shape = wish.size if isinstance(wish.size, Size) else settings.sizes[0]
@@ -203,12 +207,15 @@ def _prepared(wanted: EditRequest, settings: Settings) -> Received:
         images.reference(data, param=f"image[{number}]", candidate=ready.plan.placement.candidate, max_pixels=limit)
         for number, data in enumerate(wanted.pictures[1:], start=1)
     )
-    masked = None
+    masked, model_mask = None, b""
     if wanted.mask is not None:
         # Read now so that a wrong one is refused before the card works for it, and again when it is used.
         masks.weights(wanted.mask, ready.plan, feather_px=wish.mask_feather_px)
         masked = Masked(picture=first, mask=wanted.mask, feather_px=wish.mask_feather_px, max_pixels=limit)
-    return Received(job=_first_job(wish, ready.pixels, further, ready.plan), wish=wish, plan=ready.plan, masked=masked)
+        # The result is put into the mask in any case: a model keeps what lies outside, but not to the bit.
+        model_mask = masks.for_model(wanted.mask, ready.plan) if mask_to_model else b""
+    job = replace(_first_job(wish, ready.pixels, further, ready.plan), mask=model_mask)
+    return Received(job=job, wish=wish, plan=ready.plan, masked=masked)
 
 
 def _first_job(wish: Wish, picture: bytes, references: tuple[bytes, ...], planned: Plan) -> EditJob:

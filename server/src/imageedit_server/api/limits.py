@@ -16,6 +16,8 @@ class Limits:
     steps: int
     steps_high: int
     max_references: int = 1
+    edit: bool = True
+    mask_required: bool = False
     guidance: bool = False
     negative_prompt: bool = False
     generate: bool = False

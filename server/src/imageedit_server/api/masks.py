@@ -6,8 +6,9 @@ import io
 
 from PIL import Image, ImageChops, ImageFilter
 
-from imageedit_server.api.geometry import Plan
+from imageedit_server.api.geometry import Placement, Plan
 from imageedit_server.api.images import DAMAGE
+from imageedit_server.api.padding import padded
 from imageedit_server.errors import InvalidInput
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -23,19 +24,33 @@ def weights(mask: bytes, planned: Plan, *, feather_px: int) -> Image.Image:
     Raises:
         InvalidInput: not a PNG with alpha of the picture's size, or it leaves nothing to edit.
     """
-    editable = _editable(mask, planned)
-    frame = planned.in_output
-    if editable.size != (frame.working.width_px, frame.working.height_px):
-        # The box filter gives exactly 0 where every pixel beneath is 0, which the sharper filters do not.
-        editable = editable.resize((frame.working.width_px, frame.working.height_px), Image.Resampling.BOX)
-    if frame.working != frame.candidate:
-        around = Image.new("L", (frame.candidate.width_px, frame.candidate.height_px), EDIT)
-        around.paste(editable, (frame.left_px, frame.top_px))
-        editable = around
-    feathered = _feathered(editable, feather_px)
+    feathered = _feathered(_in_frame(_editable(mask, planned), planned.in_output), feather_px)
     if feathered.getbbox() is None:
         raise _invalid("The mask leaves nothing to edit: make it transparent where to edit, with less mask_feather.")
     return feathered
+
+
+def for_model(mask: bytes, planned: Plan) -> bytes:
+    """The mask for a model that takes one: raw grey of the candidate size, not 0 wherever the result may change.
+
+    Where the picture is padded by its edges, the mask is too.
+
+    Raises:
+        InvalidInput: as `weights`.
+    """
+    editable = _in_frame(_editable(mask, planned), planned.in_working)
+    return padded(editable, planned.placement).tobytes()
+
+
+def _in_frame(editable: Image.Image, frame: Placement) -> Image.Image:
+    if editable.size != (frame.working.width_px, frame.working.height_px):
+        # The box filter gives exactly 0 where every pixel beneath is 0, which the sharper filters do not.
+        editable = editable.resize((frame.working.width_px, frame.working.height_px), Image.Resampling.BOX)
+    if frame.working == frame.candidate:
+        return editable
+    around = Image.new("L", (frame.candidate.width_px, frame.candidate.height_px), EDIT)
+    around.paste(editable, (frame.left_px, frame.top_px))
+    return around
 
 
 def _editable(mask: bytes, planned: Plan) -> Image.Image:

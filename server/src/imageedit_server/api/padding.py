@@ -13,7 +13,7 @@ def padded(picture: Image.Image, placement: Placement) -> Image.Image:
     width, height = placement.candidate.width_px, placement.candidate.height_px
     if (width, height) == picture.size:
         return picture
-    frame = Image.new("RGB", (width, height))
+    frame = Image.new(picture.mode, (width, height))
     frame.paste(picture, (left, top))
     for edge, strip in (
         ((left, top, left + 1, bottom), (0, top, left, bottom)),

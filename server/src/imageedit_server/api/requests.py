@@ -35,6 +35,7 @@ def from_json(body: bytes, limits: Limits) -> EditRequest:
         InvalidInput: not JSON, or a field is missing, unknown or wrong.
         NotFound: another model is asked for.
     """
+    _check_edits(limits)
     values = object_of(body)
     for name in FORM_ONLY_FIELDS:
         if name in values:
@@ -58,6 +59,7 @@ def from_form(parts: Sequence[Part], limits: Limits) -> EditRequest:
         InvalidInput: a field is missing, unknown, unsupported or wrong.
         NotFound: another model is asked for.
     """
+    _check_edits(limits)
     pictures = [part.data for part in parts if part.name in IMAGE_FIELDS]
     masks = [part.data for part in parts if part.name == "mask"]
     if len(masks) > 1:
@@ -89,6 +91,14 @@ def from_generation(body: bytes, limits: Limits) -> EditRequest:
         name = "image" if "image" in values else "mask"
         raise unknown(name, f"Send pictures to POST /v1/images/edits, and leave {name} out here.")
     return checked(from_values(values), limits, pictures=(), mask=None)
+
+
+def _check_edits(limits: Limits) -> None:
+    if not limits.edit:
+        raise InvalidInput(
+            "This model makes pictures from text and edits none; send the prompt to POST /v1/images/generations.",
+            code="edit_unsupported",
+        )
 
 
 def _image_texts(values: dict[str, object]) -> list[str]:

@@ -86,11 +86,21 @@ def model_body(service: Service) -> dict[str, object]:
         "max_body_bytes": settings.max_body_bytes,
         "output_formats": ["png", "jpeg", "webp"],
         "response_formats": ["b64_json", "url"] if limits.files else ["b64_json"],
+        "edits": can.edit,
         "generations": can.generate,
         "negative_prompt": limits.negative_prompt,
         "guidance_scale": limits.guidance,
-        "mask": "model" if can.mask else "composite",
+        "mask": mask_word(can),
     }
+
+
+def mask_word(can: Capabilities) -> str:
+    """What becomes of a mask: put into the input here, taken by the model, needed by it, or no use."""
+    if not can.edit:
+        return "none"
+    if can.mask_required:
+        return "required"
+    return "model" if can.mask else "composite"
 
 
 def base64_text(data: bytes) -> str:

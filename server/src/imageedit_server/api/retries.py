@@ -125,7 +125,7 @@ class Retries:
                 self._tickets.pop(job_id, None)
                 return
             # The pictures that went in are of no use any more.
-            ticket.job = replace(ticket.job, picture=b"", references=())
+            ticket.job = replace(ticket.job, picture=b"", references=(), mask=b"")
             size_bytes = len(ticket.answer.result().picture)
             for gone in self._register.finished(job_id, result_bytes=size_bytes, now_s=self._now_s()):
                 self._tickets.pop(gone, None)
@@ -148,7 +148,7 @@ def _content(job: EditJob, *, seed_given: bool, steps_given: bool, part: int) ->
         *(job.seed if seed_given else None, job.steps if steps_given else None, part, len(job.references)),
     )
     digest = hashlib.sha256(repr(parameters).encode())
-    for picture in (job.picture, *job.references):
+    for picture in (job.picture, *job.references, job.mask):
         digest.update(picture)
     return digest.hexdigest()
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from imageedit_server.engine.kinds import KINDS
 from imageedit_server.worker.protocol import Reason, WorkerError, WorkerFailure
 
 DEMO = "demo"
 MANIFEST_NAME = "imageedit-manifest.json"
-SUPPORTED_CLASSES = ("QwenImageEditPlusPipeline",)
 _CHUNK_BYTES = 8 * 1024 * 1024
 _READERS = 4  # hashing releases the interpreter lock; more readers than this only fight over the volume
 _LFS_POINTER = b"version https://git-lfs"
@@ -28,7 +28,7 @@ def resolve_model_dir(model_dir: str) -> Path:
 
 
 def check_checkpoint(folder: Path) -> str:
-    """Check that a checkpoint is whole and can edit; return the pipeline class that it names.
+    """Check that a checkpoint is whole and can be served; return the pipeline class that it names.
 
     Raises:
         WorkerError: ModelMissing or ModelInvalid, with the file that is at fault.
@@ -111,16 +111,16 @@ def _read_model_index(folder: Path) -> Mapping[str, Any]:
 
 def _pipeline_class(index: Mapping[str, Any]) -> str:
     name = index.get("_class_name")
-    if name in SUPPORTED_CLASSES:
+    if name in KINDS:
         return str(name)
-    supported = " and ".join(SUPPORTED_CLASSES)
+    supported = ", ".join(KINDS)
     if name == "QwenImageEditPipeline":
         raise _unusable(
             "ModelInvalid",
             "the checkpoint's class QwenImageEditPipeline enlarges every picture to one megapixel, so its sizes cannot "
             f"be held; use Qwen-Image-Edit-2509 or later (supported: {supported})",
         )
-    raise _unusable("ModelInvalid", f"the checkpoint's class {name} cannot edit pictures here (supported: {supported})")
+    raise _unusable("ModelInvalid", f"the checkpoint's class {name} is not served here (supported: {supported})")
 
 
 def _components(index: Mapping[str, Any]) -> Iterator[str]:

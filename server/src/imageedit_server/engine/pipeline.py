@@ -3,16 +3,17 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from PIL import Image
-
 from imageedit_server.engine.base import Device, OnStep
+from imageedit_server.engine.calls import check_module, hold_to, pictures_of
 from imageedit_server.engine.checkpoint import check_checkpoint, digest, tensor_elements
 from imageedit_server.engine.decoding import picture_of
 from imageedit_server.engine.faults import describe
+from imageedit_server.engine.kinds import KINDS, Kind
 from imageedit_server.engine.manifest import verify
 from imageedit_server.engine.stopwatch import Stopwatch
 from imageedit_server.worker.protocol import (
@@ -20,13 +21,10 @@ from imageedit_server.worker.protocol import (
     EditJob,
     EditResult,
     LoadReport,
-    Size,
     WorkerError,
     WorkerFailure,
 )
 
-# The picture that the text encoder sees. Larger ones cost tokens and were never trained.
-_CONDITION_AREA_PX = 384 * 384
 # For a job that names none: models that were distilled to take a guidance scale do not run without one.
 _GUIDANCE_SCALE = 1.0
 MAX_PROMPT_TOKENS = 1024
@@ -50,19 +48,22 @@ class PipelineEngine:
         self._max_references = max_references
         self._negative_prompt = negative_prompt
         self._expected_digest = expected_digest
+        self._kind: Kind | None = None
         self._module: ModuleType | None = None
         self._pipeline: Any = None
 
     def load(self) -> LoadReport:
         """Check the files, open the device, load the weights, and digest the files meanwhile if nobody did before."""
         class_name = check_checkpoint(self._model_dir)
+        kind = KINDS[class_name]
         verified = verify(self._model_dir, expected_digest=self._expected_digest)
         self._device.open()
         with ThreadPoolExecutor(1) as hashing:
             digested = hashing.submit(lambda: verified or digest(self._model_dir))
             with _reported_as_unusable_model(self._model_dir):
-                self._module = _edit_plus_module()
-                self._pipeline = _load(getattr(self._module, class_name), self._model_dir, self._device)
+                self._module = _module_of(kind)
+                self._pipeline = _load(getattr(self._module, class_name), kind, self._model_dir, self._device)
+                self._kind = kind
                 checkpoint_digest = digested.result()
         with _reported_as_unusable_device():
             self._device.place(self._pipeline)
@@ -118,11 +119,12 @@ class PipelineEngine:
         import torch
 
         assert self._module is not None, "load() comes first"
+        assert self._kind is not None, "load() comes first"
         guided = self._capabilities().guidance
-        _hold_reference_to(self._module, job.size)
+        hold_to(self._module, self._kind, job.size)
         with torch.no_grad():
             return self._pipeline(
-                image=[_image(picture, job.size) for picture in (job.picture, *job.references)],
+                **pictures_of(job, self._kind, cell_px=self._pipeline.vae_scale_factor),
                 prompt=job.prompt,
                 negative_prompt=job.negative_prompt if job.cfg else None,
                 true_cfg_scale=job.true_cfg_scale if job.cfg else 1.0,
@@ -134,6 +136,8 @@ class PipelineEngine:
                 generator=torch.Generator("cpu").manual_seed(job.seed),
                 output_type="latent",
                 callback_on_step_end=report,
+                # Some classes would cut the text at 512 tokens in silence.
+                max_sequence_length=MAX_PROMPT_TOKENS,
             ).images
 
     def _forget_the_run(self) -> None:
@@ -148,35 +152,35 @@ class PipelineEngine:
         pipeline.maybe_free_model_hooks()
 
     def _capabilities(self) -> Capabilities:
-        return Capabilities(
+        assert self._kind is not None, "load() comes first"
+        return self._kind.capabilities(
             max_references=self._max_references,
             guidance=bool(self._pipeline.transformer.config.guidance_embeds),
             negative_prompt=self._negative_prompt,
         )
 
 
-def _edit_plus_module() -> ModuleType:
+def _module_of(kind: Kind) -> ModuleType:
     """Import the pipeline's module, and only that: the whole of diffusers takes several times as long."""
-    from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as module
+    module = import_module(f"diffusers.pipelines.qwenimage.{kind.module}")
     from diffusers.utils import logging as diffusers_logging
     from transformers.utils import logging as transformers_logging
 
     for library_logging in (diffusers_logging, transformers_logging):
         library_logging.set_verbosity_error()
         library_logging.disable_progress_bar()
-    for constant in ("VAE_IMAGE_SIZE", "CONDITION_IMAGE_SIZE"):
-        if not isinstance(getattr(module, constant, None), int):
-            raise RuntimeError(f"this release of diffusers has no {constant}; install the release that the server pins")
-    return module  # type: ignore[no-any-return]
+    check_module(module, kind)
+    return module
 
 
-def _load(pipeline_class: Any, model_dir: Path, device: Device) -> Any:
+def _load(pipeline_class: Any, kind: Kind, model_dir: Path, device: Device) -> Any:
     pipeline = pipeline_class.from_pretrained(
         str(model_dir), dtype=device.weights_dtype(), local_files_only=True, use_safetensors=True
     )
     _check_every_weight_was_there(pipeline, model_dir)
     pipeline.set_progress_bar_config(disable=True)
-    _encode_in_the_dtype_of_the_vae(pipeline)
+    if kind.edits:
+        _encode_in_the_dtype_of_the_vae(pipeline)
     return pipeline
 
 
@@ -207,12 +211,6 @@ def _encode_in_the_dtype_of_the_vae(pipeline: Any) -> None:
     pipeline._encode_vae_image = encode_and_cast
 
 
-def _hold_reference_to(module: Any, size: Size) -> None:
-    """Encode the input at the candidate's own size; the stock pipeline enlarges it to a megapixel first."""
-    module.VAE_IMAGE_SIZE = size.area_px
-    module.CONDITION_IMAGE_SIZE = min(_CONDITION_AREA_PX, size.area_px)
-
-
 def _check_prompt_length(tokenizer: Any, job: EditJob) -> None:
     for text in (job.prompt, job.negative_prompt or ""):
         count = len(tokenizer(text).input_ids)
@@ -224,10 +222,6 @@ def _check_prompt_length(tokenizer: Any, job: EditJob) -> None:
 def _text_tokens(tokenizer: Any, job: EditJob) -> int:
     texts = (job.prompt, job.negative_prompt) if job.cfg else (job.prompt,)
     return sum(len(tokenizer(text).input_ids) for text in texts)
-
-
-def _image(picture: bytes, size: Size) -> Image.Image:
-    return Image.frombytes("RGB", (size.width_px, size.height_px), picture)
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from imageedit_server.engine.base import OnStep
 from imageedit_server.engine.checkpoint import check_checkpoint, digest
+from imageedit_server.engine.kinds import KINDS
 from imageedit_server.engine.manifest import verify
 from imageedit_server.worker.protocol import (
-    Capabilities,
     EditJob,
     EditResult,
     LoadReport,
@@ -32,7 +32,8 @@ _INVERT = bytes(255 - value for value in range(256))
 class StubEngine:
     """Takes `load_s` to load and `edit_s` for an edit with `steps` steps, fewer steps in proportion.
 
-    Each step of classifier-free guidance takes twice as long. A job without a picture gives a grey one. A prompt of
+    It takes what the checkpoint's class takes, and a guidance scale. Each step of classifier-free guidance takes twice
+    as long. A job without a picture gives a grey one. A prompt of
     `FAULTS` ends its edit after the first step in the way that it names.
     """
 
@@ -51,17 +52,19 @@ class StubEngine:
         self._step_s = edit_s / steps
         self._load_s = load_s
         self._expected_digest = expected_digest
-        # More than the real model can, so that every way through the API can be tried.
-        self._capabilities = Capabilities(
-            max_references=max_references, generate=True, guidance=True, negative_prompt=negative_prompt
-        )
+        self._max_references = max_references
+        self._negative_prompt = negative_prompt
 
     def load(self) -> LoadReport:
         """Check the folder as the real engine does, wait, and load nothing."""
-        check_checkpoint(self._model_dir)
+        kind = KINDS[check_checkpoint(self._model_dir)]
         verified = verify(self._model_dir, expected_digest=self._expected_digest)
         time.sleep(self._load_s)
-        return LoadReport(digest=verified or digest(self._model_dir), pipeline="stub", capabilities=self._capabilities)
+        # A guidance scale is more than the demo takes, so that every field can be tried.
+        can = kind.capabilities(
+            max_references=self._max_references, guidance=True, negative_prompt=self._negative_prompt
+        )
+        return LoadReport(digest=verified or digest(self._model_dir), pipeline="stub", capabilities=can)
 
     def edit(self, job: EditJob, on_step: OnStep) -> EditResult:
         """Hold the slot, step by step, then return the input inverted."""

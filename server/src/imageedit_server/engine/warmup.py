@@ -10,6 +10,7 @@ from imageedit_server.engine.base import EditEngine, OnStep
 from imageedit_server.engine.faults import classify
 from imageedit_server.logs import fields
 from imageedit_server.worker.protocol import (
+    Capabilities,
     EditJob,
     EditResult,
     EngineSettings,
@@ -34,24 +35,31 @@ _CFG_SCALE = 2.0
 log = logging.getLogger("imageedit.warmup")
 
 
-def grid(settings: EngineSettings) -> tuple[Shape, ...]:
-    """Every shape that the settings allow, the smallest useful set first: plain edits at each size.
+def grid(settings: EngineSettings, can: Capabilities) -> tuple[Shape, ...]:
+    """Every shape that settings and model allow, the smallest useful set first: plain edits at each size.
 
     | order | shapes |
     | --- | --- |
-    | 1 | one picture, each size |
+    | 1 | one picture, each size (where the model edits) |
     | 2 | one picture and a negative prompt, each size (only with `warm_cfg`) |
-    | 3 | two pictures, each size; then with a negative prompt; and so on up to `max_references` |
+    | 3 | from text, each size; then with a negative prompt (where the model makes pictures from text) |
+    | 4 | two pictures, each size; then with a negative prompt; and so on up to the model's `max_references` |
+
+    A mask makes no shape of its own: a model that takes one is given one always, for a plain edit a white one.
     """
+    edits = range(1, can.max_references + 1) if can.edit else range(0)
+    counts = (*edits[:1], *((0,) if can.generate else ()), *edits[1:])
     return tuple(
         Shape(size=size, references=references, cfg=cfg)
-        for references in range(1, settings.max_references + 1)
+        for references in counts
         for cfg in ((False, True) if settings.warm_cfg else (False,))
         for size in settings.sizes
     )
 
 
-def warm_up(engine: EditEngine, settings: EngineSettings, *, clock_s: Callable[[], float]) -> WarmReport:
+def warm_up(
+    engine: EditEngine, settings: EngineSettings, can: Capabilities, *, clock_s: Callable[[], float]
+) -> WarmReport:
     """Run each shape twice, first briefly for what only a first run costs, then fully and timed; check that edit.
 
     Once the budget is spent, no further shape is begun; plain edits are run at any price.
@@ -62,7 +70,7 @@ def warm_up(engine: EditEngine, settings: EngineSettings, *, clock_s: Callable[[
     started_s = clock_s()
     served: list[Warmed] = []
     checks: list[tuple[bool, str]] = []
-    for shape in grid(settings):
+    for shape in grid(settings, can):
         spent_s = clock_s() - started_s
         if not _is_plain(shape) and settings.warmup_budget_s is not None and spent_s >= settings.warmup_budget_s:
             log.warning("not_warmed", extra=fields(shape=str(shape), spent_s=round(spent_s, 1)))
@@ -73,9 +81,10 @@ def warm_up(engine: EditEngine, settings: EngineSettings, *, clock_s: Callable[[
         log.info("warmed", extra=fields(shape=str(shape), edit_s=round(warmed.edit_s, 3)))
     failed = [check for check in checks if not check[0]]
     check_ok, check_message = (failed or checks)[0]
+    plain = [one for one in served if one.shape.references == (1 if can.edit else 0) and not one.shape.cfg]
     return WarmReport(
         warmup_s=clock_s() - started_s,
-        edit_s_by_size={str(warmed.shape.size): warmed.edit_s for warmed in served if _is_plain(warmed.shape)},
+        edit_s_by_size={str(warmed.shape.size): warmed.edit_s for warmed in plain},
         check_ok=check_ok,
         check_message=check_message,
         served=tuple(served),
@@ -85,7 +94,7 @@ def warm_up(engine: EditEngine, settings: EngineSettings, *, clock_s: Callable[[
 def _warm(
     engine: EditEngine, shape: Shape, steps: int, clock_s: Callable[[], float]
 ) -> tuple[Warmed, tuple[bool, str]]:
-    picture = draw_picture(shape.size)
+    picture = draw_picture(shape.size) if shape.references else b""
     _run(engine, _job(shape, picture, min(_FIRST_RUN_STEPS, steps)), _ignore_step)
     signs_s = [clock_s()]
     result = _run(engine, _job(shape, picture, steps), lambda step, steps: signs_s.append(clock_s()))
@@ -96,11 +105,11 @@ def _warm(
 
 
 def _is_plain(shape: Shape) -> bool:
-    return shape.references == 1 and not shape.cfg
+    return shape.references <= 1 and not shape.cfg
 
 
 def check_edit(size: Size, before: bytes, after: bytes) -> tuple[bool, str]:
-    """Decide whether raw RGB bytes are a picture, and another one than the input.
+    """Decide whether raw RGB bytes are a picture, and another one than the input, if there was one.
 
     | output | good |
     | --- | --- |
@@ -109,13 +118,14 @@ def check_edit(size: Size, before: bytes, after: bytes) -> tuple[bool, str]:
     | differs from the input by less than MIN_CHANGE on average | no |
     | anything else | yes |
     """
-    if len(after) != len(before):
-        return False, f"edit at {size} gave {len(after)} bytes instead of {len(before)}"
+    expected_bytes = 3 * size.area_px
+    if len(after) != expected_bytes:
+        return False, f"edit at {size} gave {len(after)} bytes instead of {expected_bytes}"
     picture = _image(size, after)
     contrast = max(ImageStat.Stat(picture).stddev)
     if contrast < MIN_CONTRAST:
         return False, f"edit at {size} gave a picture of one colour (contrast {contrast:.1f} of 255); check the weights"
-    change = max(ImageStat.Stat(ImageChops.difference(_image(size, before), picture)).mean)
+    change = max(ImageStat.Stat(ImageChops.difference(_image(size, before), picture)).mean) if before else MIN_CHANGE
     if change < MIN_CHANGE:
         return False, f"edit at {size} gave its input back (change {change:.1f} of 255); check the weights"
     return True, f"edit at {size} gave a picture with contrast {contrast:.0f} of 255"

@@ -126,8 +126,9 @@ def _load_and_serve(pipe: _Pipe) -> int:
 
 
 def _prepare(engine: EditEngine, settings: EngineSettings, pipe: _Pipe) -> None:
-    pipe.send(engine.load())
-    report = warm_up(engine, settings, clock_s=time.monotonic)
+    loaded = engine.load()
+    pipe.send(loaded)
+    report = warm_up(engine, settings, loaded.capabilities, clock_s=time.monotonic)
     pipe.send(report)
     if not report.check_ok:
         raise WorkerError(WorkerFailure(reason="WarmupFailed", message=report.check_message, sticky=True))

@@ -55,7 +55,11 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What decides which kernels an edit needs: its size, its number of pictures, and classifier-free guidance."""
+    """What decides which kernels an edit needs: its size, its number of pictures, and classifier-free guidance.
+
+    `references` counts all pictures, 0 for a picture from text alone. A mask is none of it: a model that takes one
+    computes the same with and without.
+    """
 
     size: Size
     references: int = 1
@@ -63,6 +67,8 @@ class Shape:
 
     def __str__(self) -> str:
         pictures = f" with {self.references} pictures" if self.references > 1 else ""
+        if self.references == 0:
+            pictures = " from text"
         return f"{self.size}{pictures}{' and a negative prompt' if self.cfg else ''}"
 
 
@@ -95,6 +101,8 @@ class EngineSettings:
 class EditJob:
     """One edit. `picture`, and each of the further pictures in `references`, is raw RGB of exactly `size`.
 
+    Without `picture` one is made from text alone. `mask` is for a model that takes one: raw grey of exactly `size`,
+    not 0 where to edit; empty for everywhere.
     Classifier-free guidance runs the model twice a step: only with a `negative_prompt` and `true_cfg_scale` above 1.
     `guidance_scale` is for models that were distilled to take it.
     """
@@ -106,6 +114,7 @@ class EditJob:
     steps: int
     seed: int
     references: tuple[bytes, ...] = ()
+    mask: bytes = b""
     negative_prompt: str | None = None
     true_cfg_scale: float = 1.0
     guidance_scale: float | None = None
@@ -118,7 +127,8 @@ class EditJob:
     @property
     def shape(self) -> Shape:
         """What must have been warmed for it."""
-        return Shape(size=self.size, references=1 + len(self.references), cfg=self.cfg)
+        pictures = (1 if self.picture else 0) + len(self.references)
+        return Shape(size=self.size, references=pictures, cfg=self.cfg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,14 +168,16 @@ class CancelJob:
 class Capabilities:
     """What the loaded model takes, within the settings.
 
-    `max_references` counts all pictures of an edit: 1 is only the picture itself. `generate`: pictures from text alone;
-    `mask`: the model itself takes one; `guidance`: it was distilled to take a guidance scale; `negative_prompt`: with
-    classifier-free guidance.
+    `max_references` counts all pictures of an edit: 1 is only the picture itself. `edit`: takes pictures at all;
+    `generate`: pictures from text alone; `mask`: the model itself takes one, and with `mask_required` it makes no sense
+    without; `guidance`: it was distilled to take a guidance scale; `negative_prompt`: with classifier-free guidance.
     """
 
     max_references: int = 1
+    edit: bool = True
     generate: bool = False
     mask: bool = False
+    mask_required: bool = False
     guidance: bool = False
     negative_prompt: bool = False
 
@@ -190,7 +202,8 @@ class Warmed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmReport:
-    """What was run. `edit_s_by_size` gives the seconds of one plain edit with the settings' steps.
+    """What was run. `edit_s_by_size` gives the seconds of one plain edit with the settings' steps; of one picture from
+    text where the model edits none.
 
     `served` names every shape that was run; others would make a user wait for kernels, and are refused.
     """
