@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import resource
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest

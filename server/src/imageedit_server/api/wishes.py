@@ -12,7 +12,7 @@ from imageedit_server.api.fields import MAX_SEED, EditFields
 from imageedit_server.api.geometry import SizeWish
 from imageedit_server.api.limits import Limits
 from imageedit_server.api.prompts import checked_prompt, without_control_tokens
-from imageedit_server.errors import NotFound
+from imageedit_server.errors import InvalidInput, NotFound
 
 DEFAULT_COMPRESSION = 100
 
@@ -79,6 +79,12 @@ def checked(fields: EditFields, limits: Limits, *, pictures: Sequence[bytes], ma
     check_count(len(pictures), limits)
     check_guidance(fields, limits)
     check_output(fields, limits, pictures=len(pictures), masked=mask is not None)
+    if limits.mask_required and mask is None:
+        raise InvalidInput(
+            "This model repaints a part of the picture; send a mask that says which.",
+            code="missing_parameter",
+            param="mask",
+        )
     steps, quality = steps_of(fields, limits)
     return EditRequest(
         pictures=tuple(pictures),
