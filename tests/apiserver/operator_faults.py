@@ -6,8 +6,9 @@ import asyncio
 import json
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,50 @@ LEADER_CHANGED = {
 }
 
 
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+NO_WRITES = ("/selfsubjectaccessreviews",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """What a request is answered with instead of being forwarded; status 0 = it is forwarded, after the delay."""
+
+    status: int = 0
+    message: str = "refused by the test"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write:
+    """A request that changes something, and the status that the apiserver gave."""
+
+    method: str
+    path: str
+    status: int
+
+
+def forward_all(_method: str, _path: str) -> Refusal | None:
+    """No fault."""
+    return None
+
+
 class FaultProxy:
-    """Forwards with the admin's certificate; `inject`, `down` and `refuse_watches` are the faults."""
+    """Forwards with the admin's certificate; the public fields and methods are the faults."""
 
     def __init__(self, upstream: str, http: aiohttp.ClientSession) -> None:
         self.refuse_watches = 0
         """HTTP status for every new watch; 0 = none."""
+        self.rule: Callable[[str, str], Refusal | None] = forward_all
+        """Asked with method and path for each request that is no watch."""
+        self.on_write: Callable[[Write], None] = lambda _: None
+        """Called after the apiserver has answered a write, before the client learns of it."""
+        self.muted = False
+        """Watches stay open and say nothing; what they would have said is lost."""
         self.listed: list[dict[str, str]] = []
         """Path and query of every list and watch."""
+        self.written: list[Write] = []
+        """Every forwarded write, in the order of the answers."""
         self._upstream = upstream
         self._http = http
         self._watches: set[asyncio.Queue[bytes | None]] = set()
@@ -74,6 +111,14 @@ class FaultProxy:
             queue.put_nowait(None)
         return len(self._watches)
 
+    def cut_in_the_middle(self) -> int:
+        """Sends the first half of an event into every open watch and cuts the connection; the number of watches."""
+        half = b'{"type":"MODIFIED","object":{"metadata":{"name":"cut'
+        for queue in list(self._watches):
+            queue.put_nowait(half)
+            queue.put_nowait(None)
+        return len(self._watches)
+
     def open_watches(self) -> int:
         """Watches that stream now."""
         return len(self._watches)
@@ -98,8 +143,12 @@ class FaultProxy:
         if request.method == "GET":
             self.listed.append({"path": request.path, **request.query})
         if watching and self.refuse_watches:
-            body = {"kind": "Status", "code": self.refuse_watches, "message": "refused by the test"}
-            return web.json_response(body, status=self.refuse_watches)
+            return _answer(Refusal(status=self.refuse_watches))
+        refusal = None if watching else self.rule(request.method, request.path)
+        if refusal is not None:
+            await asyncio.sleep(refusal.delay_s)
+            if refusal.status:
+                return _answer(refusal)
         headers = {name: request.headers[name] for name in ("Content-Type", "Accept") if name in request.headers}
         headers["User-Agent"] = request.headers.get("User-Agent", "")
         upstream = self._http.request(
@@ -108,19 +157,29 @@ class FaultProxy:
         async with upstream as answer:
             response = web.StreamResponse(status=answer.status)
             response.content_type = answer.content_type
-            await response.prepare(request)
             if watching:
+                await response.prepare(request)
                 await self._stream(answer, response)
             else:
-                await response.write(await answer.read())
+                body = await answer.read()
+                self._note(request, answer.status)
+                await response.prepare(request)
+                await response.write(body)
             return response
+
+    def _note(self, request: web.Request, status: int) -> None:
+        if request.method in WRITES and not request.path.endswith(NO_WRITES):
+            write = Write(method=request.method, path=request.path, status=status)
+            self.written.append(write)
+            self.on_write(write)
 
     async def _stream(self, answer: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()
 
         async def copy() -> None:
             async for line in answer.content:
-                lines.put_nowait(line)
+                if not self.muted:
+                    lines.put_nowait(line)
             lines.put_nowait(None)
 
         copying = asyncio.create_task(copy())
@@ -132,6 +191,12 @@ class FaultProxy:
             self._watches.discard(lines)
             copying.cancel()
             await asyncio.wait({copying})
+
+
+def _answer(refusal: Refusal) -> web.Response:
+    reason = {401: "Unauthorized", 403: "Forbidden", 409: "Conflict", 429: "TooManyRequests"}.get(refusal.status, "")
+    body = {"kind": "Status", "code": refusal.status, "reason": reason, "message": refusal.message}
+    return web.json_response(body, status=refusal.status, headers=refusal.headers)
 
 
 @asynccontextmanager

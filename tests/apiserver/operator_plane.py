@@ -152,3 +152,8 @@ def audited_writes(plane: ControlPlane) -> list[tuple[str, str, str]]:
         (event["verb"], event["requestURI"], event["user"]["username"]) for event in audited(plane) if is_write(event)
     )
     return [write for write in found if write[2] != "system:apiserver"]
+
+
+def writes_but_leases(plane: ControlPlane) -> list[tuple[str, str, str]]:
+    """The audited writes without the renewals of a Lease."""
+    return [write for write in audited_writes(plane) if "/leases" not in write[1]]

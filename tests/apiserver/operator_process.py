@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,12 +15,11 @@ from typing import Any
 import aiohttp
 
 from apiserver.operator_faults import FaultProxy, faulty
-from apiserver.operator_plane import LONG_S, ROOT, eventually
+from apiserver.operator_plane import LONG_S, ROOT, eventually, writes_but_leases
 from localcluster.controlplane import ControlPlane
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "operator/src")}
 PASSES = "imageedit_operator_reconcile_total"
-WRITING = re.compile(r'imageedit_operator_api_requests_total\{.*verb="(create|apply|patch|delete)"')
 
 
 @dataclass(kw_only=True)
@@ -32,23 +30,32 @@ class Operator:
     port: int
     log: list[dict[str, Any]]
 
+    def ended(self) -> bool:
+        """The process is gone."""
+        return self.process.returncode is not None
+
     async def get(self, path: str) -> tuple[int, str]:
         """Status and body of a GET on its own port."""
         async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{self.port}{path}") as answer:
             return answer.status, await answer.text()
 
-    async def _series(self) -> dict[str, float]:
-        _, text = await self.get("/metrics")
-        rows = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-        return {series: float(value) for series, value in rows}
-
     async def metric(self, name: str) -> float:
         """The sum over the series of a metric."""
-        return sum(value for series, value in (await self._series()).items() if series.split("{")[0] == name)
+        _, text = await self.get("/metrics")
+        rows = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
+        return sum(float(value) for series, value in rows if series.split("{")[0] == name)
 
-    async def writes(self) -> float:
-        """Requests to the apiserver that write, since it started."""
-        return sum(value for series, value in (await self._series()).items() if WRITING.match(series))
+    async def role(self) -> str:
+        """`leader` or `standby`."""
+        return str(json.loads((await self.get("/healthz"))[1])["role"])
+
+    async def becomes(self, role: str) -> None:
+        """Waits for this role."""
+
+        async def look() -> bool | None:
+            return True if await self.role() == role else None
+
+        await eventually(look, what=f"role {role}")
 
     def resident_mib(self) -> float:
         """Resident memory."""
@@ -108,17 +115,17 @@ async def behind_proxy(plane: ControlPlane, tmp_path: Path, *flags: str) -> Asyn
         yield proxy, running
 
 
-async def at_rest(running: Operator, *, passes: int) -> None:
+async def at_rest(plane: ControlPlane, running: Operator, *, passes: int) -> None:
     """Waits until that many passes in a row wrote nothing."""
 
     async def look() -> bool | None:
-        written, done = await running.writes(), await running.metric(PASSES)
+        written, done = len(writes_but_leases(plane)), await running.metric(PASSES)
 
         async def looked() -> bool | None:
             return True if await running.metric(PASSES) >= done + passes else None
 
         await eventually(looked, what=f"{passes} passes")
-        return True if await running.writes() == written else None
+        return True if len(writes_but_leases(plane)) == written else None
 
     await eventually(look, what="rest", within_s=2 * LONG_S)
 

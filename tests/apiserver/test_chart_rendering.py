@@ -18,6 +18,7 @@ from support.kubectl import CommandFailed, Kubectl, wait_for
 
 CHART = Path(__file__).resolve().parents[2] / "helm" / "imageedit-operator"
 NAMESPACED = ("--set", "watchNamespaces={team-a,team-b}")
+LEASES = "coordination.k8s.io/leases"
 NO_LEDGER = ("--set", "cardLedger=false")
 PODMONITOR = ("--set", "podMonitor.enabled=true", "--set", "podMonitor.labels.release=prometheus")
 
@@ -128,14 +129,31 @@ def test_the_pod_passes_the_restricted_security_standard(kubectl: Kubectl) -> No
     kubectl.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(pod))
 
 
-def test_two_operators_never_run_at_once(kubectl: Kubectl) -> None:
-    spec = only(render(kubectl), "Deployment")["spec"]
-    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+def test_two_replicas_share_a_lease_and_prefer_different_nodes(kubectl: Kubectl) -> None:
+    manifests = render(kubectl, release="mine")
+    spec = only(manifests, "Deployment")["spec"]
+    pod = spec["template"]["spec"]
+    assert (spec["replicas"], spec["strategy"]["rollingUpdate"]) == (2, {"maxSurge": 1, "maxUnavailable": 0})
+    settings = load(pod["containers"][0]["args"], {})
+    assert (settings.leader_elect, settings.lease_name) == (True, "mine-imageedit-operator")
+    (term,) = pod["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert term["podAffinityTerm"]["labelSelector"]["matchLabels"] == spec["selector"]["matchLabels"]
+
+
+def test_a_lone_replica_has_no_disruption_budget_that_would_hold_up_a_drain(kubectl: Kubectl) -> None:
+    assert only(render(kubectl), "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
+    assert not any(m["kind"] == "PodDisruptionBudget" for m in render(kubectl, "--set", "replicas=1"))
+
+
+def test_own_rules_of_affinity_replace_the_preference(kubectl: Kubectl) -> None:
+    spec = only(render(kubectl, "--set", "affinity.nodeAffinity.x=y"), "Deployment")["spec"]
+    assert spec["template"]["spec"]["affinity"] == {"nodeAffinity": {"x": "y"}}
 
 
 def test_watched_namespaces_get_roles_of_their_own_and_nothing_else_is_writable(kubectl: Kubectl) -> None:
     granted = rules(render(kubectl, *NAMESPACED))
-    assert {where for _, _, where in granted} == {"team-a", "team-b", "*"}
+    assert {where for _, _, where in granted} == {"team-a", "team-b", "imageedit-system", "*"}
+    assert {resource for resource, _, where in granted if where == "imageedit-system"} == {LEASES}
     assert {(resource, verb) for resource, verb, where in granted if where == "*"} == {
         ("nodes", "list"),
         ("pods", "list"),
@@ -148,7 +166,7 @@ def test_without_the_card_ledger_a_namespaced_install_has_no_right_over_the_clus
 
 
 def test_both_ways_of_installing_grant_the_same_rights_in_a_watched_namespace(kubectl: Kubectl) -> None:
-    everywhere = {(resource, verb) for resource, verb, _ in rules(render(kubectl, *NO_LEDGER))}
+    everywhere = {(resource, verb) for resource, verb, where in rules(render(kubectl, *NO_LEDGER)) if where == "*"}
     in_team_a = {(r, verb) for r, verb, where in rules(render(kubectl, *NAMESPACED)) if where == "team-a"}
     assert everywhere == in_team_a
 

@@ -27,6 +27,7 @@ from imageedit_operator.kube.client import KubeClient
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(400)
+LEASE = access.for_lease("imageedit-operator")
 
 
 @pytest.fixture
@@ -38,7 +39,11 @@ async def kube(plane: ControlPlane) -> AsyncIterator[KubeClient]:  # noqa: F811
 
 def roles(rights: tuple[access.Right, ...], account: str, namespace: str) -> str:
     """A Role with exactly these rights, bound to a new service account."""
-    rules = [{"apiGroups": [r.group], "resources": [r.resource], "verbs": list(r.verbs)} for r in rights]
+    rules = [
+        {"apiGroups": [r.group], "resources": [r.resource], "verbs": list(r.verbs)}
+        | ({"resourceNames": [r.name]} if r.name else {})
+        for r in rights
+    ]
     metadata = {"name": account, "namespace": namespace}
     rbac = "rbac.authorization.k8s.io"
     items: list[dict[str, Any]] = [
@@ -85,10 +90,10 @@ async def test_the_listed_rights_are_enough_and_cards_are_then_unknown(
     tmp_path: Path,
 ) -> None:
     namespace = await new_namespace(kube)
-    kubectl(plane, "apply", "-f", "-", stdin=roles(access.REQUIRED, "op", namespace))
+    kubectl(plane, "apply", "-f", "-", stdin=roles((*access.REQUIRED, *LEASE), "op", namespace))
     await granted(plane, "op", namespace, access.REQUIRED[-1])
     config = as_account(plane, "op", namespace, tmp_path / "kubeconfig")
-    async with operator(config, "--namespaces", namespace) as running:
+    async with operator(config, "--namespaces", namespace, "--lease-namespace", namespace) as running:
         await create_resource(kube, namespace, accelerator={"resourceName": "huawei.com/Ascend910"})
         (revision,) = await deployments(kube, namespace)
         async with serving(revision["metadata"]["labels"]["imageedit.dev/revision"]) as server:
@@ -102,16 +107,22 @@ async def test_the_listed_rights_are_enough_and_cards_are_then_unknown(
     assert not any("WriteRefused" in str(line) for line in running.log)
 
 
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [("pods/status", "patch on pods/status"), ("leases", "create on leases.coordination.k8s.io")],
+)
 async def test_a_right_that_is_missing_is_named_before_anything_is_watched(
     plane: ControlPlane,  # noqa: F811
     kube: KubeClient,
     tmp_path: Path,
+    missing: str,
+    words: str,
 ) -> None:
     namespace = await new_namespace(kube)
-    rights = tuple(right for right in access.REQUIRED if right.resource != "pods/status")
+    rights = tuple(right for right in (*access.REQUIRED, *LEASE) if right.resource != missing)
     kubectl(plane, "apply", "-f", "-", stdin=roles(rights, "op", namespace))
-    await granted(plane, "op", namespace, rights[-1])
+    await granted(plane, "op", namespace, rights[0])
     config = as_account(plane, "op", namespace, tmp_path / "kubeconfig")
-    async with operator(config, "--namespaces", namespace) as running:
+    async with operator(config, "--namespaces", namespace, "--lease-namespace", namespace) as running:
         assert await asyncio.wait_for(running.process.wait(), timeout=LONG_S) == 3
-    assert "patch on pods/status" in running.messages()
+    assert words in running.messages()

@@ -1,4 +1,4 @@
-"""The operator at rest: it writes nothing, and it is small."""
+"""The operator at rest: it writes nothing but its Lease, and it is small."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(400)
 
 
 def writes_of_the_operator(audit_log: Path, *, since_byte: int) -> list[dict[str, Any]]:
-    """The apiserver's own record of what the operator's service account changed."""
+    """The apiserver's own record of what the operator's service account changed, its Lease apart."""
     with audit_log.open("rb") as file:
         file.seek(since_byte)
         events = [json.loads(line) for line in file if line.strip()]
@@ -32,6 +32,7 @@ def writes_of_the_operator(audit_log: Path, *, since_byte: int) -> list[dict[str
         event
         for event in events
         if event["verb"] in WRITES
+        and (event.get("objectRef") or {}).get("resource") != "leases"
         and event["user"]["username"].startswith(f"system:serviceaccount:{OPERATOR_NAMESPACE}:")
     ]
 
@@ -56,5 +57,6 @@ def test_the_operator_at_rest_writes_nothing_in_two_minutes_and_stays_small(
     written = writes_of_the_operator(cluster.audit_log, since_byte=start)
     assert written == []
     selector = "app.kubernetes.io/name=imageedit-operator"
-    (pod,) = kubectl.get("pods", "-n", OPERATOR_NAMESPACE, "-l", selector)["items"]
-    assert resident_bytes(container_id(pod)) < MOST_MEMORY_BYTES
+    pods = kubectl.get("pods", "-n", OPERATOR_NAMESPACE, "-l", selector)["items"]
+    assert pods
+    assert max(resident_bytes(container_id(pod)) for pod in pods) < MOST_MEMORY_BYTES

@@ -15,7 +15,7 @@ import yaml
 from cluster.dashboard_queries import dashboard, metric_names, panel_queries, panels
 from imageedit_operator.core.conditions import REASONS, TYPES
 from imageedit_operator.core.resource import parse
-from imageedit_operator.kube.access import REQUIRED
+from imageedit_operator.kube.access import REQUIRED, Right, for_lease
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "crds" / "imageeditdeployments.yaml"
@@ -240,8 +240,21 @@ def test_the_operator_fills_in_the_same_defaults_as_the_schema(path: str) -> Non
     assert parse(filled) == parse(bare)
 
 
-def test_the_charts_rights_are_the_ones_that_the_operator_uses() -> None:
+def rules_of(template: str, release: str) -> set[tuple[str, str, tuple[str, ...], str]]:
+    """Group, resource, verbs and object name of every rule in a named template."""
     helpers = (CHART / "templates" / "_helpers.tpl").read_text()
-    rules = yaml.safe_load(helpers.split('"imageedit-operator.namespacedRules" -}}')[1].split("{{- end -}}")[0])
-    granted = {(*rule["apiGroups"], *rule["resources"], tuple(rule["verbs"])) for rule in rules}
-    assert granted == {(right.group, right.resource, right.verbs) for right in REQUIRED}
+    text = helpers.split(f'"imageedit-operator.{template}" -}}}}')[1].split("{{- end -}}")[0]
+    rules = yaml.safe_load(text.replace('{{ include "imageedit-operator.fullname" . }}', release))
+    return {
+        (*rule["apiGroups"], *rule["resources"], tuple(rule["verbs"]), *rule.get("resourceNames", [""]))
+        for rule in rules
+    }
+
+
+@pytest.mark.parametrize(
+    ("template", "rights"), [("namespacedRules", REQUIRED), ("leaseRules", for_lease("the-lease"))]
+)
+def test_the_charts_rights_are_the_ones_that_the_operator_uses(template: str, rights: tuple[Right, ...]) -> None:
+    assert rules_of(template, "the-lease") == {
+        (right.group, right.resource, right.verbs, right.name) for right in rights
+    }

@@ -88,7 +88,18 @@ def diagnosis(kubectl: Kubectl, namespace: str) -> str:
         ("resources", ("get", "imageeditdeployments", "-n", namespace, "-o", "yaml")),
         ("pods", ("get", "pods", "-A", "-o", "wide")),
         ("events", ("get", "events", "-n", namespace, "--sort-by=.metadata.creationTimestamp")),
-        ("operator log", ("logs", "-n", OPERATOR_NAMESPACE, f"deployment/{RELEASE}", "--tail=60")),
+        (
+            "operator log",
+            (
+                "logs",
+                "-n",
+                OPERATOR_NAMESPACE,
+                "-l",
+                "app.kubernetes.io/name=imageedit-operator",
+                "--tail=60",
+                "--prefix",
+            ),
+        ),
         (
             "server log",
             ("logs", "-n", namespace, "-l", "app.kubernetes.io/name=imageedit-server", "--tail=40", "--prefix"),

@@ -47,3 +47,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   resources: [events]
   verbs: [create]
 {{- end -}}
+
+{{- /* The rights on the Lease; a name cannot bind `create`. */ -}}
+{{- define "imageedit-operator.leaseRules" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ include "imageedit-operator.fullname" . }}]
+  verbs: [get, patch]
+{{- end -}}

@@ -1,4 +1,4 @@
-"""The process: settings, logs, health, preflight, then watches, resync and workers until SIGTERM.
+"""The process: settings, logs, health, preflight, then terms of office until SIGTERM.
 
 Exit codes: 0 asked to stop, 1 the watches were lost or a defect, 2 a wrong setting, 3 preflight failed.
 """
@@ -8,30 +8,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import random
 import signal
+import socket
 import sys
 import time
+import uuid
 from contextlib import AsyncExitStack
-from functools import partial
+from pathlib import Path
 
 import aiohttp
 
-from imageedit_operator import health, logs, preflight, settings, supervision, watching
-from imageedit_operator.errors import PreflightFailed, SettingsInvalid
-from imageedit_operator.kube.cards import CardBook
+from imageedit_operator import health, logs, preflight, settings
+from imageedit_operator.election import Candidate
+from imageedit_operator.errors import Deposed, PreflightFailed, SettingsInvalid
+from imageedit_operator.health import Progress
 from imageedit_operator.kube.client import Kube, connect
-from imageedit_operator.kube.execute import Executor
-from imageedit_operator.kube.observe import Observer
-from imageedit_operator.kube.status import StatusWriter
-from imageedit_operator.reconciler import Reconciler
+from imageedit_operator.kube.lease import LeaseFile
 from imageedit_operator.settings import Settings
 from imageedit_operator.telemetry import Telemetry
-from imageedit_operator.workqueue import WorkQueue
+from imageedit_operator.term import Stamp, Term, new_term
 
 logger = logging.getLogger("imageedit_operator")
 
-OLDEST_WAITING_S = 300.0
+OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+PASS_GRACE_S = 30.0
 
 
 def main() -> int:
@@ -58,68 +58,70 @@ async def run(chosen: Settings) -> None:
     """The operator until SIGTERM or SIGINT. Raises PreflightFailed, OSError (port taken) or WatchesLost in a group."""
     stop = _stop_on_signals()
     telemetry = Telemetry()
-    queue = WorkQueue(clock=time.monotonic, random=random.random)
-    telemetry.watch_queue(queue)
-    resynced = _Stamp()
-
-    def progress() -> health.Progress:
-        return health.Progress(since_resync_s=resynced.age_s(), oldest_waiting_s=queue.oldest_s())
-
-    limits = health.Limits(since_resync_s=60.0 + 3 * chosen.resync_s, oldest_waiting_s=OLDEST_WAITING_S)
+    process = _Process(chosen, telemetry)
+    board = health.Board(process.progress(), stopwatch=time.monotonic)
+    limits = health.Limits(
+        since_contact_s=60.0 + 3 * chosen.resync_s, longest_pass_s=chosen.reconcile_timeout_s + PASS_GRACE_S
+    )
     async with AsyncExitStack() as stack:
-        serving = health.serve(chosen.http_port, progress=progress, limits=limits, render=telemetry.render)
+        serving = health.serve(chosen.http_port, board=board, limits=limits, render=telemetry.render)
         port = await stack.enter_async_context(serving)
         logger.info("started", extra={"http_port": port, "namespaces": list(chosen.namespaces) or "all"})
+        posting = asyncio.create_task(health.keep_posting(board, process.progress))
+        stack.callback(posting.cancel)
         kube = await stack.enter_async_context(
             connect(chosen.kubeconfig, timeout_s=chosen.request_timeout_s, on_request=telemetry.requested)
         )
         http = await stack.enter_async_context(aiohttp.ClientSession())
-        if not await preflight.check(kube, chosen.namespaces, stop, stopwatch=time.monotonic):
+        await process.operate(kube, http, stop)
+
+
+class _Process:
+    """Terms of office, one after the other, and what the health of the process is judged by."""
+
+    def __init__(self, chosen: Settings, telemetry: Telemetry) -> None:
+        self._chosen = chosen
+        self._telemetry = telemetry
+        self._began = Stamp()
+        self._candidate: Candidate | None = None
+        self._term: Term | None = None
+
+    def progress(self) -> Progress:
+        """What was done lately."""
+        if self._term is None:
+            waiting = self._candidate
+            return Progress(
+                leading=False, since_contact_s=waiting.since_contact_s() if waiting else self._began.age_s()
+            )
+        return Progress(
+            leading=True,
+            since_contact_s=self._term.resynced.age_s(),
+            since_watch_s=self._term.watching.age_s(),
+            oldest_waiting_s=self._term.reconciler.queue.oldest_s(),
+            longest_pass_s=self._term.reconciler.longest_pass_s(),
+        )
+
+    async def operate(self, kube: Kube, http: aiohttp.ClientSession, stop: asyncio.Event) -> None:
+        """Until `stop`. Raises PreflightFailed, or WatchesLost in a group."""
+        chosen = self._chosen
+        lease = (chosen.lease_namespace or _own_namespace(), chosen.lease_name) if chosen.leader_elect else None
+        asked = preflight.Asked(namespaces=chosen.namespaces, lease=lease)
+        if not await preflight.check(kube, asked, stop, stopwatch=time.monotonic):
             return
-        reconciler = build_reconciler(kube, http, queue, telemetry, timeout_s=chosen.reconcile_timeout_s)
-        await _operate(chosen, kube, reconciler, resynced, stop)
-
-
-async def _operate(chosen: Settings, kube: Kube, reconciler: Reconciler, resynced: _Stamp, stop: asyncio.Event) -> None:
-    """Watches, resync and workers; when one of them fails, all end and the process with them."""
-    queue, telemetry = reconciler.queue, reconciler.telemetry
-    scope = watching.Scope(namespaces=chosen.namespaces, kubeconfig=chosen.kubeconfig)
-
-    def on_resync() -> None:
-        resynced.now()
-        telemetry.resynced(time.time())
-
-    watches = supervision.supervise(
-        partial(watching.watch, scope, queue.add),
-        stop,
-        stopwatch=time.monotonic,
-        on_restart=telemetry.watch_restarted,
-    )
-    lists = supervision.resync(
-        kube,
-        chosen.namespaces,
-        stop,
-        period_s=chosen.resync_s,
-        random=random.random,
-        known=lambda: reconciler.memories,
-        on_key=queue.add,
-        on_complete=on_resync,
-    )
-    async with asyncio.TaskGroup() as tasks:
-        workers = [tasks.create_task(reconciler.work(), name=f"worker-{n}") for n in range(chosen.workers)]
-        tasks.create_task(watches, name="watches")
-        tasks.create_task(lists, name="resync")
-        tasks.create_task(_finish(stop, queue, workers, chosen.shutdown_s), name="finish")
-
-
-async def _finish(stop: asyncio.Event, queue: WorkQueue, workers: list[asyncio.Task[None]], longest_s: float) -> None:
-    """After `stop`: no new pass begins, those that run may finish, the rest is cancelled."""
-    await stop.wait()
-    queue.close()
-    _, late = await asyncio.wait(workers, timeout=longest_s)
-    for worker in late:
-        logger.warning("%s is cancelled in the middle of a pass", worker.get_name())
-        worker.cancel()
+        if lease is not None:
+            file = LeaseFile(kube, namespace=lease[0], name=lease[1], clock=time.time)
+            self._candidate = Candidate(file, me=_identity(), timing=chosen.timing, stopwatch=time.monotonic)
+        while not stop.is_set() and (self._candidate is None or await self._candidate.win(stop)):
+            logger.info("acting", extra={"lease": "/".join(lease) if lease else "none"})
+            self._term = new_term(chosen, kube, http, self._telemetry, self._candidate)
+            self._telemetry.leads(True)
+            try:
+                await self._term.serve(stop)
+            except* Deposed as lost:
+                logger.error("%s; waiting for it again", lost.exceptions[0])
+            finally:
+                self._telemetry.leads(False)
+                self._term = None
 
 
 def _stop_on_signals() -> asyncio.Event:
@@ -129,36 +131,16 @@ def _stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def build_reconciler(
-    kube: Kube, http: aiohttp.ClientSession, queue: WorkQueue, telemetry: Telemetry, *, timeout_s: float
-) -> Reconciler:
-    """The reconciler with the real clocks."""
-    cards = CardBook(kube, clock=time.monotonic)
-    return Reconciler(
-        kube=kube,
-        observer=Observer(kube, http, cards),
-        executor=Executor(kube, http, clock=time.time),
-        cards=cards,
-        status=StatusWriter(kube),
-        queue=queue,
-        telemetry=telemetry,
-        clock=time.time,
-        stopwatch=time.monotonic,
-        timeout_s=timeout_s,
-    )
+def _identity() -> str:
+    """The pod's name, and what no other process has, so that a restarted container is somebody else."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
-class _Stamp:
-    """When something was done last; the start counts as the first time."""
-
-    def __init__(self) -> None:
-        self._at = time.monotonic()
-
-    def now(self) -> None:
-        self._at = time.monotonic()
-
-    def age_s(self) -> float:
-        return time.monotonic() - self._at
+def _own_namespace() -> str:
+    try:
+        return OWN_NAMESPACE.read_text().strip()
+    except OSError:
+        return "default"
 
 
 if __name__ == "__main__":

@@ -55,3 +55,7 @@ class ApiError(Exception):
 
 class WorldMoved(Exception):
     """An action met an object that is not what the plan saw; look again and plan anew."""
+
+
+class Deposed(Exception):
+    """The Lease is lost: this operator must not act until it has it again."""

@@ -56,17 +56,27 @@ class Reconciler:
     clock: Callable[[], float]
     stopwatch: Callable[[], float]
     timeout_s: float
+    leading: Callable[[], bool] = lambda: True
+    """Asked before every write: a process that was frozen may wake up when another one acts."""
     planner: Planner = plan
     memories: dict[Key, tuple[str, PlanMemory]] = field(default_factory=dict)
     """What plans remember between passes, with the uid that it belongs to."""
+    running: dict[Key, float] = field(default_factory=dict)
+    """The passes that run now, and when they began, by the stopwatch."""
 
     async def work(self) -> None:
         """One worker: passes over due keys until the queue is closed."""
         while (key := await self.queue.get()) is not None:
+            self.running[key] = self.stopwatch()
             try:
                 await self._guarded(key)
             finally:
+                del self.running[key]
                 self.queue.done(key)
+
+    def longest_pass_s(self) -> float:
+        """Age of the pass that runs longest, 0 when none runs."""
+        return self.stopwatch() - min(self.running.values()) if self.running else 0.0
 
     async def _guarded(self, key: Key) -> None:
         started = self.stopwatch()
@@ -147,6 +157,7 @@ class Reconciler:
         subject = _subject(manifest)
         pods = {pod.uid: pod for pod in observed.pods}
         for action in planned.actions:
+            self._must_lead()
             logger.info("%s", describe(action), extra=_about(key) | {"reasons": list(planned.reasons)})
             if isinstance(action, MOVES_CARDS):
                 self.cards.forget()
@@ -156,6 +167,10 @@ class Reconciler:
                 await self._tell_refusal(error, subject)
                 raise
 
+    def _must_lead(self) -> None:
+        if not self.leading():
+            raise WorldMoved("the Lease is lost, another operator may act by now")
+
     async def _tell_refusal(self, error: ApiError, subject: Subject) -> None:
         """A quota or an admission plugin said no: only the user can help, so the user must hear of it."""
         if 400 <= error.status < 500 and error.status != 429:
@@ -163,6 +178,7 @@ class Reconciler:
             await self.executor.execute(refusal, subject, {})
 
     async def _write_status(self, key: Key, manifest: Manifest, status: Mapping[str, Any]) -> None:
+        self._must_lead()
         live = manifest.get("status") or {}
         try:
             written = await self.status.write(key, manifest["metadata"]["resourceVersion"], live, status)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from imageedit_operator.core.election import Timing
 from imageedit_operator.errors import SettingsInvalid
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -33,6 +34,13 @@ class Settings:
     """Longest time of one request to the apiserver."""
     shutdown_s: float = 20.0
     """How long running passes may finish after SIGTERM."""
+    leader_elect: bool = True
+    """Act only while holding the Lease; off: act at once, whoever else does."""
+    lease_name: str = "imageedit-operator"
+    lease_namespace: str = ""
+    """Empty = the pod's own namespace, `default` outside of a pod."""
+    timing: Timing = field(default_factory=Timing)
+    """How fast a Lease is renewed and taken over."""
 
 
 def load(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
@@ -48,6 +56,10 @@ def load(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         reconcile_timeout_s=_number("reconcile-timeout", arguments.reconcile_timeout, low=1, high=600),
         request_timeout_s=_number("request-timeout", arguments.request_timeout, low=1, high=300),
         shutdown_s=_number("shutdown", arguments.shutdown, low=0, high=300),
+        leader_elect=_one_of("leader-elect", arguments.leader_elect, ("on", "off")) == "on",
+        lease_name=_name("lease-name", arguments.lease_name),
+        lease_namespace=_name("lease-namespace", arguments.lease_namespace) if arguments.lease_namespace else "",
+        timing=_timing(arguments),
     )
     if settings.request_timeout_s > settings.reconcile_timeout_s:
         raise SettingsInvalid(
@@ -76,7 +88,33 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     flag("reconcile-timeout", "60", "seconds that one pass over one resource may take")
     flag("request-timeout", "30", "seconds that one request to the apiserver may take")
     flag("shutdown", "20", "seconds that running passes may take to finish after SIGTERM")
+    flag("leader-elect", "on", "on: act only while holding the Lease; off: act at once")
+    flag("lease-name", "imageedit-operator", "name of the Lease that the replicas of one installation share")
+    flag("lease-namespace", "", "namespace of the Lease, empty for the pod's own")
+    flag("lease-duration", "15", "seconds after which a Lease that is not renewed may be taken")
+    flag("renew-deadline", "10", "seconds without a renewal after which the holder stops acting")
+    flag("retry-period", "2", "seconds between two renewals of the Lease")
     return parser
+
+
+def _timing(arguments: argparse.Namespace) -> Timing:
+    timing = Timing(
+        lease_s=_number("lease-duration", arguments.lease_duration, low=1, high=600),
+        renew_deadline_s=_number("renew-deadline", arguments.renew_deadline, low=0.5, high=600),
+        retry_s=_number("retry-period", arguments.retry_period, low=0.1, high=60),
+    )
+    if not timing.lease_s > timing.renew_deadline_s >= 2 * timing.retry_s:
+        raise SettingsInvalid(
+            "--lease-duration must be longer than --renew-deadline, and that at least twice --retry-period: "
+            "else two operators could act at once, or one late answer would cost the Lease"
+        )
+    return timing
+
+
+def _name(flag: str, text: str) -> str:
+    if not (0 < len(text) <= 63 and all(ch.isascii() and (ch.isdigit() or ch.islower() or ch == "-") for ch in text)):
+        raise SettingsInvalid(f"--{flag}: {text!r} is not a name: at most 63 lower-case letters, digits and dashes")
+    return text
 
 
 def _namespaces(text: str) -> tuple[str, ...]:

@@ -50,6 +50,9 @@ class Telemetry:
         self._watch_restarts = Counter(
             prefix + "watch_restarts", "Times that the watches had to start anew.", registry=self.registry
         )
+        self._leading = Gauge(
+            prefix + "leading", "1 while this process acts, 0 while it waits for the Lease.", registry=self.registry
+        )
         self._resync_s = Gauge(
             prefix + "last_resync_timestamp_seconds", "When the last full list completed.", registry=self.registry
         )
@@ -104,6 +107,10 @@ class Telemetry:
     def watch_restarted(self) -> None:
         """The watches had to start anew."""
         self._watch_restarts.inc()
+
+    def leads(self, yes: bool) -> None:
+        """Whether this process acts now."""
+        self._leading.set(1 if yes else 0)
 
     def resynced(self, now: float) -> None:
         """A full list completed at this UTC epoch time in seconds."""

@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 SELECTOR = f"app.kubernetes.io/managed-by={FIELD_MANAGER},{DEPLOYMENT_LABEL}"
 WATCHED = (IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS, PODS)
 STOP_TIMEOUT_S = 10.0
+ALIVE_S = 5.0
 
 
 class WatchEnded(Exception):
@@ -67,15 +68,24 @@ def keys_for(resource: Resource, manifest: Mapping[str, Any]) -> tuple[Key, ...]
     return (Key(namespace, name),) if namespace and name else ()
 
 
-async def watch(scope: Scope, on_key: Callable[[Key], None], stop: asyncio.Event) -> None:
+async def watch(
+    scope: Scope,
+    on_key: Callable[[Key], None],
+    stop: asyncio.Event,
+    *,
+    on_alive: Callable[[], None] = lambda: None,
+) -> None:
     """One run of kopf; returns after `stop` was set. Raises WatchEnded when it ends by itself.
 
-    `on_key` is called in the caller's event loop.
+    `on_key` is called in the caller's event loop, and so is `on_alive`, every few seconds while kopf's loop turns.
     """
     ours = asyncio.get_running_loop()
     ended: asyncio.Future[BaseException | None] = ours.create_future()
     run = _Run(
-        scope=scope, on_key=lambda key: _tell(ours, on_key, key), on_end=lambda error: _tell(ours, finish, error)
+        scope=scope,
+        on_key=lambda key: _tell(ours, on_key, key),
+        on_end=lambda error: _tell(ours, finish, error),
+        on_alive=lambda: _tell(ours, lambda _: on_alive(), None),
     )
 
     def finish(error: BaseException | None) -> None:
@@ -111,11 +121,17 @@ class _Run:
     """The thread's side of one run."""
 
     def __init__(
-        self, *, scope: Scope, on_key: Callable[[Key], None], on_end: Callable[[BaseException | None], None]
+        self,
+        *,
+        scope: Scope,
+        on_key: Callable[[Key], None],
+        on_end: Callable[[BaseException | None], None],
+        on_alive: Callable[[], None],
     ) -> None:
         self._scope = scope
         self._on_key = on_key
         self._on_end = on_end
+        self._on_alive = on_alive
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -142,13 +158,22 @@ class _Run:
             self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
             if self._stopping:
                 return
-        await kopf.operator(
-            registry=build_registry(self._scope, self._on_key),
-            settings=build_settings(),
-            clusterwide=not self._scope.namespaces,
-            namespaces=self._scope.namespaces,
-            stop_flag=self._stop,
-        )
+        beating = asyncio.create_task(self._beat())  # born before kopf's tasks, so not one of those that it ends
+        try:
+            await kopf.operator(
+                registry=build_registry(self._scope, self._on_key),
+                settings=build_settings(),
+                clusterwide=not self._scope.namespaces,
+                namespaces=self._scope.namespaces,
+                stop_flag=self._stop,
+            )
+        finally:
+            beating.cancel()
+
+    async def _beat(self) -> None:
+        while True:
+            self._on_alive()
+            await asyncio.sleep(ALIVE_S)
 
 
 def build_registry(scope: Scope, on_key: Callable[[Key], None]) -> kopf.OperatorRegistry:

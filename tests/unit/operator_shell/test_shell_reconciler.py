@@ -15,7 +15,7 @@ from imageedit_operator.core.plan import PlanMemory
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest, Resource
 from imageedit_operator.kube.execute import Executor
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
@@ -53,7 +53,12 @@ class FixedPlan:
 
 
 def reconciler(
-    kube: MemoryKube, planner: FixedPlan, http: aiohttp.ClientSession, *, timeout_s: float = 60
+    kube: MemoryKube,
+    planner: FixedPlan,
+    http: aiohttp.ClientSession,
+    *,
+    timeout_s: float = 60,
+    leading: Callable[[], bool] = lambda: True,
 ) -> Reconciler:
     """A reconciler over a cluster in memory, on the loop's clock."""
     cards = CardBook(kube, clock=now)
@@ -68,6 +73,7 @@ def reconciler(
         clock=now,
         stopwatch=now,
         timeout_s=timeout_s,
+        leading=leading,
         planner=planner,
     )
 
@@ -99,6 +105,40 @@ def test_a_second_pass_with_the_same_plan_writes_nothing() -> None:
     kube = with_resource()
     passes(kube, FixedPlan(), times=2)
     assert kube.writes() == [("patch", "imageeditdeployments", "edit")]
+
+
+def test_a_pass_stops_before_its_next_write_when_the_lease_is_lost() -> None:
+    kube, answers = with_resource(), iter([True, False])
+
+    async def main() -> Outcome:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, FixedPlan(actions=(SERVICE, SCALE)), http, leading=lambda: next(answers))
+            return await subject.reconcile(KEY)
+
+    assert run_virtual(main).result == "moved"
+    assert kube.writes() == [("apply", "services", "edit")]
+
+
+def test_a_pass_that_runs_is_seen_with_its_age_until_it_ends() -> None:
+    class Slow(MemoryKube):
+        async def get(self, resource: Resource, namespace: str, name: str) -> Manifest:
+            await asyncio.sleep(40.0)
+            return await super().get(resource, namespace, name)
+
+    async def main() -> tuple[float, float]:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(Slow(), FixedPlan(), http)
+            subject.queue.add(KEY)
+            working = asyncio.create_task(subject.work())
+            await asyncio.sleep(25.0)
+            during = subject.longest_pass_s()
+            await asyncio.sleep(25.0)
+            after = subject.longest_pass_s()
+            subject.queue.close()
+            await working
+            return during, after
+
+    assert run_virtual(main) == (25.0, 0.0)
 
 
 def test_a_plan_gets_back_what_it_remembered() -> None:

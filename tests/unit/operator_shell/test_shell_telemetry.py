@@ -20,6 +20,7 @@ def full() -> Telemetry:
     telemetry.reconciled("ok", 0.2)
     telemetry.requested("get", "200")
     telemetry.watch_restarted()
+    telemetry.leads(True)
     telemetry.resynced(5.0)
     telemetry.status_seen(KEY, {"desiredReplicas": 3, "readyReplicas": 2, "updatedReplicas": 1})
     telemetry.cards_seen(KEY, 4)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from imageedit_operator.kube.client import ACCESS_REVIEWS, Kube
 
@@ -19,9 +19,15 @@ class Right:
     group: str
     resource: str
     verbs: tuple[str, ...]
+    name: str = ""
+    """The only object that they are for; empty = all."""
 
     def __str__(self) -> str:
-        return f"{','.join(self.verbs)} on {self.resource}" + (f".{self.group}" if self.group else "")
+        return (
+            f"{','.join(self.verbs)} on {self.resource}"
+            + (f".{self.group}" if self.group else "")
+            + (f" named {self.name}" if self.name else "")
+        )
 
 
 REQUIRED = (
@@ -42,12 +48,21 @@ FOR_CARDS = (
 """In the whole cluster; without them the number of free cards is unknown."""
 
 
+def for_lease(name: str) -> tuple[Right, ...]:
+    """In the namespace of the Lease, with leader election; `create` cannot be bound to a name."""
+    group, resource = "coordination.k8s.io", "leases"
+    return (
+        Right(group=group, resource=resource, verbs=("create",)),
+        Right(group=group, resource=resource, verbs=("get", "patch"), name=name),
+    )
+
+
 async def missing(kube: Kube, rights: Sequence[Right], namespace: str) -> list[Right]:
     """The rights among these that this account lacks; an empty namespace means the whole cluster. Raises ApiError."""
     questions = [(right, verb) for right in rights for verb in right.verbs]
     answers = await asyncio.gather(*(_may(kube, right, verb, namespace) for right, verb in questions))
     refused = [(right, verb) for (right, verb), may in zip(questions, answers, strict=True) if not may]
-    return [Right(group=right.group, resource=right.resource, verbs=(verb,)) for right, verb in refused]
+    return [replace(right, verbs=(verb,)) for right, verb in refused]
 
 
 async def _may(kube: Kube, right: Right, verb: str, namespace: str) -> bool:
@@ -58,6 +73,7 @@ async def _may(kube: Kube, right: Right, verb: str, namespace: str) -> bool:
         "subresource": subresource,
         "verb": verb,
         "namespace": namespace,
+        "name": right.name,
     }
     review = {
         "apiVersion": "authorization.k8s.io/v1",

@@ -49,6 +49,7 @@ DEPLOYMENTS = Resource(group="apps", version="v1", plural="deployments")
 PODS = Resource(group="", version="v1", plural="pods")
 SERVICES = Resource(group="", version="v1", plural="services")
 NODES = Resource(group="", version="v1", plural="nodes", namespaced=False)
+LEASES = Resource(group="coordination.k8s.io", version="v1", plural="leases")
 EVENTS = Resource(group="events.k8s.io", version="v1", plural="events")
 ACCESS_REVIEWS = Resource(
     group="authorization.k8s.io", version="v1", plural="selfsubjectaccessreviews", namespaced=False

@@ -1,0 +1,138 @@
+"""One term of office: watches, resync and workers, from winning the Lease until it is lost or given back.
+
+Everything in here is made anew for each term. A standby watches nothing: a pass reads live state
+anyway, so what a new leader needs is one list of the resources, which is the first thing it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from dataclasses import dataclass, field
+from functools import partial
+
+import aiohttp
+
+from imageedit_operator import supervision, watching
+from imageedit_operator.election import Candidate
+from imageedit_operator.kube.cards import CardBook
+from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.execute import Executor
+from imageedit_operator.kube.observe import Observer
+from imageedit_operator.kube.status import StatusWriter
+from imageedit_operator.reconciler import Reconciler
+from imageedit_operator.settings import Settings
+from imageedit_operator.telemetry import Telemetry
+from imageedit_operator.workqueue import WorkQueue
+
+logger = logging.getLogger(__name__)
+
+
+class Stamp:
+    """When something was done last; the start counts as the first time."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+
+    def now(self) -> None:
+        self._at = time.monotonic()
+
+    def age_s(self) -> float:
+        return time.monotonic() - self._at
+
+
+@dataclass(kw_only=True)
+class Term:
+    """What works while this process acts; `candidate` is None without leader election."""
+
+    chosen: Settings
+    kube: Kube
+    reconciler: Reconciler
+    candidate: Candidate | None
+    resynced: Stamp = field(default_factory=Stamp)
+    watching: Stamp = field(default_factory=Stamp)
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Until `stop`; then no new pass begins, the running ones may finish, and the Lease is given back.
+
+        Raises, in a group, Deposed, or WatchesLost, or a defect; the passes are then cut off where they are.
+        """
+        idle = asyncio.Event()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                workers = [
+                    tasks.create_task(self.reconciler.work(), name=f"worker-{n}") for n in range(self.chosen.workers)
+                ]
+                tasks.create_task(self._watch(stop), name="watches")
+                tasks.create_task(self._list(stop), name="resync")
+                tasks.create_task(self._finish(stop, workers, idle), name="finish")
+                if self.candidate is not None:
+                    tasks.create_task(_in_office(self.candidate, idle), name="lease")
+        finally:
+            for key in list(self.reconciler.memories):
+                self.reconciler.telemetry.forget(key)
+
+    async def _watch(self, stop: asyncio.Event) -> None:
+        scope = watching.Scope(namespaces=self.chosen.namespaces, kubeconfig=self.chosen.kubeconfig)
+        run = partial(watching.watch, scope, self.reconciler.queue.add, on_alive=self.watching.now)
+        restarted = self.reconciler.telemetry.watch_restarted
+        await supervision.supervise(run, stop, stopwatch=time.monotonic, on_restart=restarted)
+        self.watching.now()
+
+    async def _list(self, stop: asyncio.Event) -> None:
+        def on_complete() -> None:
+            self.resynced.now()
+            self.reconciler.telemetry.resynced(time.time())
+
+        await supervision.resync(
+            self.kube,
+            self.chosen.namespaces,
+            stop,
+            period_s=self.chosen.resync_s,
+            random=random.random,
+            known=lambda: self.reconciler.memories,
+            on_key=self.reconciler.queue.add,
+            on_complete=on_complete,
+        )
+
+    async def _finish(self, stop: asyncio.Event, workers: list[asyncio.Task[None]], idle: asyncio.Event) -> None:
+        await stop.wait()
+        self.reconciler.queue.close()
+        _, late = await asyncio.wait(workers, timeout=self.chosen.shutdown_s)
+        for worker in late:
+            logger.warning("%s is cancelled in the middle of a pass", worker.get_name())
+            worker.cancel()
+        if late:
+            await asyncio.wait(late)
+        idle.set()
+
+
+async def _in_office(candidate: Candidate, idle: asyncio.Event) -> None:
+    """Holds the Lease until no pass runs any more, and gives it back without waiting for the watches to close."""
+    await candidate.hold(idle)
+    await candidate.resign()
+
+
+def new_term(
+    chosen: Settings, kube: Kube, http: aiohttp.ClientSession, telemetry: Telemetry, candidate: Candidate | None
+) -> Term:
+    """A term with the real clocks."""
+    queue = WorkQueue(clock=time.monotonic, random=random.random)
+    telemetry.watch_queue(queue)
+    cards = CardBook(kube, clock=time.monotonic)
+    reconciler = Reconciler(
+        kube=kube,
+        observer=Observer(kube, http, cards),
+        executor=Executor(kube, http, clock=time.time),
+        cards=cards,
+        status=StatusWriter(kube),
+        queue=queue,
+        telemetry=telemetry,
+        clock=time.time,
+        stopwatch=time.monotonic,
+        timeout_s=chosen.reconcile_timeout_s,
+        leading=candidate.leading if candidate is not None else lambda: True,
+    )
+    return Term(chosen=chosen, kube=kube, reconciler=reconciler, candidate=candidate)
