@@ -5,16 +5,20 @@ import time
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from imageedit_server.engine.checkpoint import digest, resolve_model_dir
+from imageedit_server.engine.kinds import KINDS
 from imageedit_server.engine.stub import StubEngine
+from imageedit_server.engine.warmup import check_edit
+from server.checkpoints import tiny_checkpoint
 from server.workers import SMALL, edit_job
 
 
-def stub(*, edit_s: float = 0.2, steps: int = 4) -> StubEngine:
-    return StubEngine(model_dir=resolve_model_dir("demo"), edit_s=edit_s, load_s=0.0, steps=steps)
+def stub(*, edit_s: float = 0.2, steps: int = 4, model_dir: Path | None = None) -> StubEngine:
+    return StubEngine(model_dir=model_dir or resolve_model_dir("demo"), edit_s=edit_s, load_s=0.0, steps=steps)
 
 
 def test_an_edit_holds_the_slot_for_the_time_that_was_asked_for() -> None:
@@ -55,6 +59,13 @@ def test_a_negative_prompt_with_a_scale_doubles_the_time() -> None:
     assert 0.2 <= stub(edit_s=0.1).edit(job, lambda step, steps: None).seconds < 0.6
 
 
-def test_a_job_without_a_picture_gives_a_grey_one_of_its_size() -> None:
+def test_a_job_without_a_picture_gives_one_of_its_size_that_a_warm_up_believes() -> None:
     job = replace(edit_job(), picture=b"")
-    assert set(stub(edit_s=0.0).edit(job, lambda step, steps: None).picture) == {127}
+    made = stub(edit_s=0.0).edit(job, lambda step, steps: None).picture
+    assert check_edit(job.size, b"", made)[0]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_stub_takes_what_the_class_of_the_checkpoint_takes(tmp_path: Path, name: str) -> None:
+    can = stub(model_dir=tiny_checkpoint(tmp_path, class_name=name)).load().capabilities
+    assert can == KINDS[name].capabilities(max_references=1, guidance=True, negative_prompt=False)

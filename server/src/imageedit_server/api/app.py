@@ -103,7 +103,8 @@ def _routes(service: Service) -> FastAPI:
 
     @app.get("/openapi.json")
     async def get_openapi() -> Response:
-        return JSONResponse(document(needs_key=service.api_keys is not None, jobs=bool(settings.jobs_dir)))
+        needs_key, jobs = service.api_keys is not None, bool(settings.jobs_dir)
+        return JSONResponse(document(needs_key=needs_key, jobs=jobs, max_images=settings.max_references))
 
     return app
 

@@ -15,27 +15,44 @@ ERRORS = {
     "401": "No API key, or an unknown one.",
     "404": "Another model than the served one, or no such path.",
     "405": "Another method than this page names.",
+    "408": "The body came too slowly.",
     "409": "The request contradicts one that came before.",
     "413": "The body is too large.",
     "429": "No place in the queue, or no hope to be in time; see Retry-After.",
     "500": "The edit failed.",
     "503": "Loading, draining, or the worker was lost; see Retry-After.",
 }
+WITH_RETRY_AFTER = ("429", "503")
+# Headers that an edit obeys. Names are free of case.
+REQUEST_HEADERS = {
+    "idempotency-key": (
+        "the same key sent again attaches to the edit that is here",
+        {"type": "string", "maxLength": 255},
+    ),
+    "x-request-id": (
+        "comes back with the answer, if it is of up to 128 characters A-Z a-z 0-9 . _ : -",
+        {"type": "string"},
+    ),
+    "x-request-deadline": (
+        "when the answer is of no use any more: seconds that are left, seconds since 1970, or 2030-01-31T12:00:00Z",
+        {"type": "string"},
+    ),
+}
 
 
-def document(*, needs_key: bool, jobs: bool = False) -> Schema:
-    """The document; `needs_key` says that API keys are set, `jobs` that jobs are kept."""
+def document(*, needs_key: bool, jobs: bool = False, max_images: int = 1) -> Schema:
+    """The document; `needs_key` says that API keys are set, `jobs` that jobs are kept; an edit has `max_images`."""
     paths = {
-        "/v1/images/edits": {"post": _edits()},
+        "/v1/images/edits": {"post": _edits(max_images)},
         "/v1/images/generations": {"post": _generations()},
-        "/v1/edit": {"post": _edit()},
+        "/v1/edit": {"post": _edit(max_images)},
         "/v1/models": {"get": _read("List the served model.", _ref("ModelList"))},
         "/v1/models/{model}": {"get": _read("The served model.", _ref("Model"), "model")},
         "/v1/files/{name}": {"get": _file()},
         "/openapi.json": {"get": _read("This document.", {"type": "object"})},
     }
     if jobs:
-        paths |= _jobs()
+        paths |= _jobs(max_images)
     made: Schema = {
         "openapi": "3.1.0",
         "info": {"title": "imageedit-server", "version": _version(), "license": {"name": "Apache-2.0"}},
@@ -60,13 +77,19 @@ def fields_schema(*, leave_out: tuple[str, ...] = ()) -> Schema:
     return {"type": "object", "additionalProperties": False, "required": ["prompt"], "properties": properties}
 
 
-def _edits() -> Schema:
+def _edits(max_images: int) -> Schema:
     schema = fields_schema()
     for node in schema["properties"].values():
         _without_null(node)
     file = {"type": "string", "format": "binary"}
     schema["properties"] |= {
-        "image": {"type": "array", "items": file, "minItems": 1, "description": "the picture, then what to look at"},
+        "image": {
+            "type": "array",
+            "items": file,
+            "minItems": 1,
+            "maxItems": max_images,
+            "description": "the picture, then what to look at",
+        },
         "mask": {**file, "description": "PNG of the first picture's size, transparent where to edit"},
     }
     schema["required"] = ["image", "prompt"]
@@ -78,20 +101,26 @@ def _generations() -> Schema:
     return _operation("Make a picture from text, where the model can.", content, _images_answer())
 
 
-def _edit() -> Schema:
+def _edit(max_images: int) -> Schema:
     schema = fields_schema(leave_out=FORM_ONLY_FIELDS)
-    text = {"type": "string", "minLength": 1, "description": "base64 of a file, with or without data:...;base64,"}
-    schema["properties"] |= {"image": {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}, "mask": text}
+    text = {
+        "type": "string",
+        "format": "byte",
+        "minLength": 1,
+        "description": "base64 of a file, with or without data:...;base64,",
+    }
+    several = {"type": "array", "items": text, "minItems": 1, "maxItems": max_images}
+    schema["properties"] |= {"image": {"anyOf": [text, several]}, "mask": {"anyOf": [text, {"type": "null"}]}}
     schema["required"] = ["image", "prompt"]
-    answer = {"200": {"description": "The result.", "content": {"application/json": {"schema": _ref("Edited")}}}}
+    answer = {"200": _answer("The result.", {"application/json": {"schema": _ref("Edited")}})}
     return _operation("Edit a picture: base64 in, base64 out.", {"application/json": {"schema": schema}}, answer)
 
 
-def _jobs() -> Schema:
-    submit, state = _edit(), _ref("Job")
+def _jobs(max_images: int) -> Schema:
+    submit, state = _edit(max_images), _ref("Job")
     submit["summary"] = "Leave an edit, to be fetched later; the body is that of POST /v1/edit."
     del submit["responses"]["200"]
-    submit["responses"]["202"] = {"description": "The job.", "content": {"application/json": {"schema": state}}}
+    submit["responses"]["202"] = _answer("The job.", {"application/json": {"schema": state}})
     result = _read("What POST /v1/edit would have answered.", _ref("Edited"), "job")
     result["responses"]["409"] = {"$ref": "#/components/responses/409"}
     return {
@@ -109,16 +138,32 @@ def _images_answer() -> Schema:
         "application/json": {"schema": _ref("Images")},
         "text/event-stream": {"schema": {"description": "with stream=true: an event for each picture"}},
     }
-    return {"200": {"description": "The results.", "content": content}}
+    return {"200": _answer("The results.", content)}
 
 
 def _operation(summary: str, content: Schema, answer: Schema) -> Schema:
     errors = {status: {"$ref": f"#/components/responses/{status}"} for status in ERRORS}
-    return {"summary": summary, "requestBody": {"required": True, "content": content}, "responses": answer | errors}
+    headers = [
+        {"name": name, "in": "header", "required": False, "description": text, "schema": schema}
+        for name, (text, schema) in REQUEST_HEADERS.items()
+    ]
+    body = {"required": True, "content": content}
+    return {"summary": summary, "parameters": headers, "requestBody": body, "responses": answer | errors}
+
+
+def _answer(description: str, content: Schema) -> Schema:
+    return {"description": description, "headers": _headers(), "content": content}
+
+
+def _headers(*, retry_after: bool = False) -> Schema:
+    headers = {"x-request-id": {"required": True, "schema": {"type": "string"}}}
+    if retry_after:
+        headers["retry-after"] = {"required": True, "schema": {"type": "string", "pattern": r"^\d+$"}}
+    return headers
 
 
 def _read(summary: str, schema: Schema, name: str | None = None) -> Schema:
-    answer = {"200": {"description": summary, "content": {"application/json": {"schema": schema}}}}
+    answer = {"200": _answer(summary, {"application/json": {"schema": schema}})}
     errors = {status: {"$ref": f"#/components/responses/{status}"} for status in ("401", "404", "405", "500")}
     return {"summary": summary, "parameters": [_in_path(name)] if name else [], "responses": answer | errors}
 
@@ -172,7 +217,8 @@ def _schemas() -> Schema:
 
 def _error_responses() -> Schema:
     return {
-        status: {"description": text, "content": {"application/json": {"schema": _ref("Error")}}}
+        status: _answer(text, {"application/json": {"schema": _ref("Error")}})
+        | {"headers": _headers(retry_after=status in WITH_RETRY_AFTER)}
         for status, text in ERRORS.items()
     }
 

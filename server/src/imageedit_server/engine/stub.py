@@ -33,8 +33,8 @@ class StubEngine:
     """Takes `load_s` to load and `edit_s` for an edit with `steps` steps, fewer steps in proportion.
 
     It takes what the checkpoint's class takes, and a guidance scale. Each step of classifier-free guidance takes twice
-    as long. A job without a picture gives a grey one. A prompt of
-    `FAULTS` ends its edit after the first step in the way that it names.
+    as long. A job without a picture gives a ramp. A prompt of `FAULTS` ends its edit after the first step in the way
+    that it names.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class StubEngine:
             time.sleep(max(0.0, started_s + step * step_s - time.monotonic()))
             on_step(step, job.steps)
             _fail_as_told(job.prompt)
-        picture = job.picture.translate(_INVERT) or _grey(job.size)
+        picture = job.picture.translate(_INVERT) or _ramp(job.size)
         return EditResult(
             job_id=job.job_id,
             picture=picture,
@@ -99,5 +99,7 @@ def _fail_as_told(prompt: str) -> None:
         time.sleep(_FOR_EVER_S)
 
 
-def _grey(size: Size) -> bytes:
-    return bytes([127]) * (3 * size.area_px)
+def _ramp(size: Size) -> bytes:
+    """Dark to bright over and over: a picture of one colour would fail the warm-up's check."""
+    count = 3 * size.area_px
+    return (bytes(range(256)) * (count // 256 + 1))[:count]
