@@ -29,6 +29,10 @@ def post(server: RunningServer, **fields: str) -> httpx.Response:
     return httpx.post(server.api + "/v1/images/edits", data=data, files=files, timeout=50)
 
 
+def requests_counted(server: RunningServer, code: int) -> float:
+    return server.metric("imageedit_requests_total", route="/v1/images/edits", code=str(code))
+
+
 def test_the_openai_client_gets_the_picture_as_an_event(server: RunningServer) -> None:
     with (
         openai.OpenAI(base_url=server.api + "/v1", api_key="none", max_retries=0) as api,
@@ -66,6 +70,13 @@ def test_signs_of_life_come_while_the_edit_waits_and_runs(server: RunningServer)
     assert blocks[-1].startswith("event: image_edit.completed\ndata: {")
 
 
+def test_a_stream_that_came_to_its_end_is_counted_as_200(server: RunningServer) -> None:
+    before = requests_counted(server, 200)
+    post(server)
+
+    until(lambda: requests_counted(server, 200) == before + 1, what="it is counted")
+
+
 def test_what_is_wrong_before_the_queue_is_an_ordinary_error(server: RunningServer) -> None:
     answer = post(server, size="large")
 
@@ -99,11 +110,14 @@ def test_a_worker_that_is_lost_after_the_head_is_an_event() -> None:
     ):
         os.kill(server.worker_pid(), signal.SIGKILL)
         text = answer.read().decode()
-    error = json.loads(text.rpartition("data: ")[2])["error"]
+        error = json.loads(text.rpartition("data: ")[2])["error"]
 
-    assert answer.status_code == 200
-    assert "event: error\n" in text
-    assert (error["code"], error["type"]) == ("worker_lost", "server_error")
+        assert answer.status_code == 200
+        assert "event: error\n" in text
+        assert (error["code"], error["type"]) == ("worker_lost", "server_error")
+        # Counted by what the client was told, not by the status that was out before.
+        until(lambda: requests_counted(server, 503) == 1, what="it is counted as 503")
+        assert requests_counted(server, 200) == 0
 
 
 def test_the_openai_client_raises_the_error_of_an_event() -> None:
@@ -129,5 +143,6 @@ def test_a_client_that_leaves_a_stream_gives_up_its_place() -> None:
             assert server.health()["waiting"] == 1
         until(lambda: server.health()["waiting"] == 0, what="its place is free")
 
+        until(lambda: requests_counted(server, 499) == 1, what="it is counted as a client that left")
         assert server.health()["running"] == 1
         assert first.results()[0].status_code == 200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -12,6 +14,14 @@ from imageedit_server.errors import ApiError, ClientGone, EditFailed, InvalidInp
 
 # Nobody reads it: the connection is closed. The number is nginx's, and is known to people who read metrics.
 CLIENT_CLOSED_REQUEST = 499
+
+
+@dataclass(slots=True)
+class Told:
+    """What a client was told in the end, as a status: a stream says it after the status of its head is out."""
+
+    status: int = CLIENT_CLOSED_REQUEST
+
 
 FRAMEWORK_MESSAGES = {
     404: (

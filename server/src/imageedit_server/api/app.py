@@ -22,8 +22,10 @@ from imageedit_server.api.keys import KeyCheck
 from imageedit_server.api.limits import Limits
 from imageedit_server.api.observed import NO_FRAMEWORK_TELEMETRY
 from imageedit_server.api.openapi import document
+from imageedit_server.api.pieces import File, PiecesResponse, json_answer
 from imageedit_server.api.requests import Reader, from_form, from_generation, from_json
 from imageedit_server.api.service import Service
+from imageedit_server.api.slices import slices
 from imageedit_server.api.streaming import stream
 from imageedit_server.api.wishes import EditRequest, unknown_model
 from imageedit_server.errors import NotFound
@@ -67,8 +69,8 @@ def _routes(service: Service) -> FastAPI:
     async def post_edit(request: Request) -> Response:
         received = await receive(service, request, from_json)
         edited = await run(service, request, received)
-        output = await asyncio.to_thread(responses.base64_text, edited[0].file)
-        return JSONResponse({"output": output, **responses.facts(service, received, edited)})
+        output = File(data=edited[0].file)
+        return await json_answer({"output": output, **responses.facts(service, received, edited)})
 
     @app.post("/v1/images/edits")
     async def post_images_edits(request: Request) -> Response:
@@ -89,7 +91,7 @@ def _routes(service: Service) -> FastAPI:
         if data is None:
             raise NotFound("There is no such file, or no longer; ask for the edit again.", code="file_not_found")
         headers = {"cache-control": "private, no-store", "x-content-type-options": "nosniff"}
-        return Response(data, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
+        return PiecesResponse(list(slices(data)), media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
 
     @app.get("/v1/models")
     async def get_models() -> Response:
@@ -115,4 +117,4 @@ async def _images(service: Service, request: Request, read: Reader, *, kind: str
         return await stream(service, request, received, kind=kind)
     edited = await run(service, request, received)
     body = await responses.images_body(service, received, edited, base_address=str(request.base_url))
-    return JSONResponse(body)
+    return await json_answer(body)

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from imageedit_server import logs
-from imageedit_server.api.answers import CLIENT_CLOSED_REQUEST
+from imageedit_server.api.answers import Told
 from imageedit_server.api.service import Service
 from imageedit_server.logs import fields
 from imageedit_server.telemetry import ROUTES
@@ -50,7 +50,7 @@ class Envelope:
         finally:
             telemetry = self._service.telemetry
             telemetry.request_s.labels(request.route).observe(time.monotonic() - started_s)
-            telemetry.requests.labels(request.route, str(request.status)).inc()
+            telemetry.requests.labels(request.route, str(request.told.status)).inc()
 
 
 class AnswersHead:
@@ -75,7 +75,7 @@ class _Request:
         self._body_left = True
         self.route = route_of(scope["path"])
         self.id = _request_id(Headers(scope=scope).get("x-request-id", ""))
-        self.status = CLIENT_CLOSED_REQUEST
+        self.told = self._state["told"] = Told()
         self._state["request_id"] = self.id
 
     async def receive(self) -> Message:
@@ -88,7 +88,7 @@ class _Request:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            self.told.status = message["status"]
             headers = MutableHeaders(scope=message)
             headers["x-request-id"] = self.id
             if self._service.draining:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import time
 from collections.abc import Sequence
 
 from imageedit_server.api.edits import Edited, Received, limits_of
 from imageedit_server.api.fields import MAX_N, MAX_PROMPT_CHARACTERS
 from imageedit_server.api.files import ResultFiles
+from imageedit_server.api.pieces import File, base64_pieces
 from imageedit_server.api.service import Service
 from imageedit_server.errors import EditFailed
 from imageedit_server.worker.protocol import Capabilities
@@ -25,7 +25,7 @@ async def images_body(
     keys = [
         {"url": base_address + "v1/files/" + await asyncio.to_thread(_saved, service.files, one, received)}
         if received.wish.as_url and service.files is not None
-        else {"b64_json": await asyncio.to_thread(base64_text, one.file)}
+        else {"b64_json": File(data=one.file)}
         for one in edited
     ]
     data = [{**key, "seed": one.seed} for key, one in zip(keys, edited, strict=True)]
@@ -104,8 +104,8 @@ def mask_word(can: Capabilities) -> str:
 
 
 def base64_text(data: bytes) -> str:
-    """Plain base64, as answers carry it."""
-    return base64.b64encode(data).decode("ascii")
+    """Plain base64, as answers carry it. Blocking: call it in a thread."""
+    return b"".join(base64_pieces(data)).decode("ascii")
 
 
 def _saved(files: ResultFiles, one: Edited, received: Received) -> str:

@@ -6,7 +6,6 @@ What is wrong before the edit is in the queue is an ordinary error; afterwards t
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
@@ -14,9 +13,10 @@ from collections.abc import AsyncIterator, Callable
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from imageedit_server.api.answers import error_object
+from imageedit_server.api.answers import CLIENT_CLOSED_REQUEST, Told, error_object
 from imageedit_server.api.edits import Edited, Received, start
-from imageedit_server.api.responses import base64_text, facts
+from imageedit_server.api.pieces import File, json_pieces
+from imageedit_server.api.responses import facts
 from imageedit_server.api.service import Service
 from imageedit_server.errors import ApiError, ClientGone, EditFailed
 from imageedit_server.logs import fields
@@ -49,7 +49,7 @@ async def stream(service: Service, request: Request, received: Received, *, kind
         raise
 
     def event_of(edited: Edited) -> dict[str, object]:
-        picture = {"type": kind, "b64_json": base64_text(edited.file), "created_at": int(time.time())}
+        picture = {"type": kind, "b64_json": File(data=edited.file), "created_at": int(time.time())}
         return picture | facts(service, received, [edited])
 
     events = _events(runs, event_of, heartbeat_s=service.settings.stream_heartbeat_s, request=request)
@@ -59,6 +59,9 @@ async def stream(service: Service, request: Request, received: Received, *, kind
 async def _events(
     runs: list[asyncio.Task[Edited]], event_of: EventOf, *, heartbeat_s: float, request: Request
 ) -> AsyncIterator[bytes]:
+    told: Told = request.state.told
+    # Until the last event is out, nobody has been told how it went.
+    told.status = CLIENT_CLOSED_REQUEST
     try:
         # At once, so that the client has the head of the answer.
         yield SIGN_OF_LIFE
@@ -66,16 +69,21 @@ async def _events(
             while not (await asyncio.wait([run], timeout=heartbeat_s))[0]:
                 yield SIGN_OF_LIFE
             event = event_of(run.result())
-            yield await asyncio.to_thread(_event, str(event["type"]), event)
+            for piece in await asyncio.to_thread(_event, str(event["type"]), event):
+                yield piece
+                await asyncio.sleep(0)
+        told.status = 200
     except ApiError as error:
-        yield _event("error", error_object(error))
+        told.status = error.status
+        yield b"".join(_event("error", error_object(error)))
     except ClientGone:
         return
     except Exception:
+        told.status = EditFailed.status
         request_id = request.state.request_id
         log.exception("stream_crashed", extra=fields(request_id=request_id))
         message = f"An unexpected error; the log has it under {request_id}."
-        yield _event("error", error_object(EditFailed(message, code="internal_error")))
+        yield b"".join(_event("error", error_object(EditFailed(message, code="internal_error"))))
     finally:
         await _end(runs)
 
@@ -87,5 +95,5 @@ async def _end(runs: list[asyncio.Task[Edited]]) -> None:
     await asyncio.gather(*runs, return_exceptions=True)
 
 
-def _event(kind: str, body: dict[str, object]) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps(body)}\n\n".encode()
+def _event(kind: str, body: dict[str, object]) -> list[bytes]:
+    return [f"event: {kind}\ndata: ".encode(), *json_pieces(body), b"\n\n"]
