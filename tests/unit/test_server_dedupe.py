@@ -14,12 +14,19 @@ def identity(
     key: str | None = None,
     request_id: str | None = None,
     content: str = "picture and prompt",
+    request: str = "all of it",
     scope: str = "a caller",
     retry: bool = False,
     may_retry: bool = True,
 ) -> Identity:
     return Identity(
-        scope=scope, content=content, key=key, request_id=request_id, retry=retry, may_retry=retry or may_retry
+        scope=scope,
+        content=content,
+        request=request,
+        key=key,
+        request_id=request_id,
+        retry=retry,
+        may_retry=retry or may_retry,
     )
 
 
@@ -37,7 +44,10 @@ TABLE = [
     (identity(key="k", request_id="r", retry=True), Attach(job_id="job-0", by=By.IDEMPOTENCY_KEY)),
     (identity(key="k", content=OTHER), Conflict(job_id="job-0")),
     (identity(key="k", request_id="r", retry=True, content=OTHER), Conflict(job_id="job-0")),
+    (identity(key="k", request="another mask"), Conflict(job_id="job-0")),
     (identity(key="new", request_id="r", retry=True), None),
+    (identity(request_id="r", request="another mask"), Attach(job_id="job-0", by=By.REQUEST_ID)),
+    (identity(retry=True, request="another mask"), Attach(job_id="job-0", by=By.CONTENT)),
     (identity(request_id="r"), Attach(job_id="job-0", by=By.REQUEST_ID)),
     (identity(request_id="r", content=OTHER), None),
     (identity(request_id="r", content=OTHER, retry=True), None),

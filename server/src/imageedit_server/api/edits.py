@@ -31,9 +31,13 @@ log = logging.getLogger("imageedit.edits")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A checked request, ready for the queue: the first of its jobs, and how each result becomes a file."""
+    """A checked request, ready for the queue: the first of its jobs, and how each result becomes a file.
+
+    `digest` is that of the request.
+    """
 
     job: EditJob = field(repr=False)
+    digest: str
     wish: Wish
     plan: Plan
     masked: Masked | None
@@ -138,6 +142,7 @@ async def _run_one(service: Service, request: Request, received: Received, numbe
             service,
             request,
             _job(received.job, wish, number),
+            digest=received.digest,
             seed_given=wish.seed_given,
             steps_given=wish.steps_given,
             request_id=wish.request_id,
@@ -196,11 +201,11 @@ def _check_warmed(job: EditJob, report: WarmReport | None) -> None:
 
 
 def _prepared(wanted: EditRequest, settings: Settings, *, mask_to_model: bool) -> Received:
-    wish, limit = wanted.wish, settings.max_pixels
+    wish, limit, digest = wanted.wish, settings.max_pixels, wanted.digest()
     if not wanted.pictures:
         shape = wish.size if isinstance(wish.size, Size) else settings.sizes[0]
         planned = plan(shape, settings.sizes, wish.size)
-        return Received(job=_first_job(wish, b"", (), planned), wish=wish, plan=planned, masked=None)
+        return Received(job=_first_job(wish, b"", (), planned), digest=digest, wish=wish, plan=planned, masked=None)
     first = wanted.pictures[0]
     ready = images.prepare(first, param="image", candidates=settings.sizes, max_pixels=limit, size=wish.size)
     further = tuple(
@@ -215,7 +220,7 @@ def _prepared(wanted: EditRequest, settings: Settings, *, mask_to_model: bool) -
         # The result is put into the mask in any case: a model keeps what lies outside, but not to the bit.
         model_mask = masks.for_model(wanted.mask, ready.plan) if mask_to_model else b""
     job = replace(_first_job(wish, ready.pixels, further, ready.plan), mask=model_mask)
-    return Received(job=job, wish=wish, plan=ready.plan, masked=masked)
+    return Received(job=job, digest=digest, wish=wish, plan=ready.plan, masked=masked)
 
 
 def _first_job(wish: Wish, picture: bytes, references: tuple[bytes, ...], planned: Plan) -> EditJob:

@@ -24,9 +24,16 @@ MAX_KEY_CHARACTERS = 255
 
 
 def identity_of(
-    headers: Headers, job: EditJob, *, seed_given: bool, steps_given: bool, request_id: str | None, part: int
+    headers: Headers,
+    job: EditJob,
+    *,
+    digest: str = "",
+    seed_given: bool,
+    steps_given: bool,
+    request_id: str | None,
+    part: int,
 ) -> Identity:
-    """What a request says about itself. Blocking: it reads the pictures.
+    """What a request with this digest says about one of its jobs. Blocking: it reads the pictures.
 
     Raises:
         InvalidInput: a key that is too long.
@@ -34,6 +41,7 @@ def identity_of(
     return Identity(
         scope=scope_of(headers),
         content=_content(job, seed_given=seed_given, steps_given=steps_given, part=part),
+        request=digest,
         key=_of_part(key_of(headers, request_id), part),
         request_id=_of_part(_request_id(headers), part),
         retry=headers.get("x-stainless-retry-count", "0") not in ("", "0"),
@@ -95,7 +103,7 @@ class Retries:
         """The ticket of the job that this request is, and what told so.
 
         Raises:
-            Conflict: its key belongs to a request with other content.
+            Conflict: its key belongs to another request.
         """
         self._expire()
         found = self._register.find(identity)
@@ -105,7 +113,7 @@ class Retries:
             return None if _ended_badly(ticket) else (ticket, found.by)
         if found is not None:
             raise Conflict(
-                "This idempotency key was sent before with another picture, prompt or parameter; use a new key.",
+                "This idempotency key was sent before with another picture, mask, prompt or parameter; use a new key.",
                 code="idempotency_key_reused",
                 should_retry=False,
             )

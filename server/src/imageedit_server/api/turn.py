@@ -89,6 +89,7 @@ async def turn(
     request: Request,
     job: EditJob,
     *,
+    digest: str = "",
     seed_given: bool = True,
     steps_given: bool = True,
     request_id: str | None = None,
@@ -97,6 +98,7 @@ async def turn(
     """Run a job when its turn comes.
 
     Args:
+        digest: of the whole request.
         seed_given: the client chose the seed; else any seed will do, also that of an equal job.
         steps_given: the client chose the steps (or a quality); else dynamic steps may choose.
         request_id: field `request_id` of the body.
@@ -110,6 +112,7 @@ async def turn(
         identity_of,
         request.headers,
         job,
+        digest=digest,
         seed_given=seed_given,
         steps_given=steps_given,
         request_id=request_id,

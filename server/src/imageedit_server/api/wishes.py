@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from typing import Literal
 
 from imageedit_server.api.field_rules import check_count, check_guidance, check_output, size_of, steps_of
@@ -15,6 +17,8 @@ from imageedit_server.api.prompts import checked_prompt, without_control_tokens
 from imageedit_server.errors import InvalidInput, NotFound
 
 DEFAULT_COMPRESSION = 100
+# Of a wish: what names the request and its sender.
+NAMES = ("request_id", "asked_by")
 
 Format = Literal["png", "jpeg", "webp"]
 
@@ -60,6 +64,13 @@ class EditRequest:
     pictures: tuple[bytes, ...] = field(repr=False)
     mask: bytes | None = field(repr=False)
     wish: Wish
+
+    def digest(self) -> str:
+        """The same for the same request, whatever its name and whoever asks. Blocking: it reads the files."""
+        wish = self.wish if self.wish.seed_given else replace(self.wish, seed=0)
+        values = [getattr(wish, one.name) for one in dataclass_fields(wish) if one.name not in NAMES]
+        files = [None if file is None else hashlib.sha256(file).hexdigest() for file in (self.mask, *self.pictures)]
+        return hashlib.sha256(repr((values, files)).encode()).hexdigest()
 
 
 def unknown_model(asked: str, served: str) -> NotFound:

@@ -26,11 +26,14 @@ class Identity:
     Everything is valid within `scope` alone, a digest of the caller's credentials: nobody attaches to another's job.
     `key` is the Idempotency-Key or the `request_id` of the body, which a client chooses on purpose. `request_id` is
     the header `x-request-id`: proxies put one on everything that a page does, so alone it proves nothing. `content` is
-    a digest of all that decides the result. `retry`: the client says that it has asked before.
+    a digest of all that decides what the card makes: requests with the same one share a result, and each makes its own
+    file of it. `request` is a digest of the whole request, mask and kind of file included: a key stands for all of it.
+    `retry`: the client says that it has asked before.
     """
 
     scope: str
     content: str
+    request: str = ""
     key: str | None = None
     request_id: str | None = None
     retry: bool = False
@@ -52,7 +55,7 @@ class Attach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """The key belongs to a job with other content."""
+    """The key belongs to another request."""
 
     job_id: str
 
@@ -80,19 +83,19 @@ class Register:
     def __len__(self) -> int:
         return len(self._entries)
 
-    # | key             | x-request-id    | retry | content    | verdict               |
-    # | --------------- | --------------- | ----- | ---------- | --------------------- |
-    # | of a job        | any             | any   | that job's | attach, by the key    |
-    # | of a job        | any             | any   | other      | conflict              |
-    # | new             | any             | any   | any        | a new job             |
-    # | none            | of a job        | any   | that job's | attach, by request id |
-    # | none            | any other       | yes   | of a job   | attach, by content    |
-    # | none            | any other       | no    | any        | a new job             |
+    # | key             | x-request-id    | retry | request    | content    | verdict               |
+    # | --------------- | --------------- | ----- | ---------- | ---------- | --------------------- |
+    # | of a job        | any             | any   | that job's | that job's | attach, by the key    |
+    # | of a job        | any             | any   | other      | any        | conflict              |
+    # | new             | any             | any   | any        | any        | a new job             |
+    # | none            | of a job        | any   | any        | that job's | attach, by request id |
+    # | none            | any other       | yes   | any        | of a job   | attach, by content    |
+    # | none            | any other       | no    | any        | any        | a new job             |
     def find(self, identity: Identity) -> Attach | Conflict | None:
         """What job a request is, if it is one."""
         if identity.key is not None:
             entry = self._entry("key", identity.scope, identity.key)
-            if entry is not None and entry.identity.content != identity.content:
+            if entry is not None and not _same_request(entry.identity, identity):
                 return Conflict(job_id=entry.job_id)
             return None if entry is None else Attach(job_id=entry.job_id, by=By.IDEMPOTENCY_KEY)
         if identity.request_id is not None:
@@ -153,6 +156,10 @@ class Register:
     def _entry(self, kind: str, scope: str, name: str) -> _Entry | None:
         job_id = self._by_name.get((kind, scope, name))
         return None if job_id is None else self._entries[job_id]
+
+
+def _same_request(known: Identity, asked: Identity) -> bool:
+    return (known.request, known.content) == (asked.request, asked.content)
 
 
 def _names(identity: Identity) -> Iterable[tuple[str, str, str]]:
