@@ -7,6 +7,7 @@ from pathlib import Path
 
 from imageedit_server.arguments import ARGUMENTS
 from imageedit_server.errors import EXIT_CODES, FailureReason
+from imageedit_server.safety.classifier import ClassifierPhase
 from imageedit_server.settings import Settings
 from imageedit_server.telemetry import Telemetry
 from imageedit_server.worker.supervisor import WorkerPhase
@@ -43,6 +44,12 @@ def test_the_words_of_healthz_are_those_of_the_worker() -> None:
     ((words,),) = rows(r'"worker": "([a-z|]+)"')
 
     assert words.split("|") == [phase.value for phase in WorkerPhase]
+
+
+def test_the_words_of_healthz_about_the_classifier_are_its_own() -> None:
+    ((words,),) = rows(r'"classifier": "([a-z|]+)"')
+
+    assert words.split("|") == ["off", *(phase.value for phase in ClassifierPhase)]
 
 
 def test_the_metrics_of_the_contract_exist_with_their_types() -> None:

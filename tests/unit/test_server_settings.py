@@ -80,6 +80,10 @@ OTHER_VALUES = {
     "files-max-count": "5",
     "files-max-bytes": "4096",
     "api-keys-file": "/keys",
+    "prompt-denylist": "/denylist",
+    "safety-classifier": "/other",
+    "safety-labels": "violence,gore",
+    "safety-threshold": "0.25",
     "cors-origins": "https://a.example",
     "stream-heartbeat": "2",
     "log-level": "debug",
@@ -95,6 +99,8 @@ def test_every_argument_is_tried_here() -> None:
 @pytest.mark.parametrize(("argument", "value"), OTHER_VALUES.items())
 def test_argument_and_variable_have_the_same_effect(argument: str, value: str) -> None:
     required = {"IMAGEEDIT_MODEL_DIR": "demo", "IMAGEEDIT_SIZES": "64x64"}
+    # These two need each other.
+    required |= {"IMAGEEDIT_SAFETY_CLASSIFIER": "/classifier", "IMAGEEDIT_SAFETY_LABELS": "nsfw"}
     by_argument = settings_from([f"--{argument}", value], required)
 
     assert by_argument == settings_from([], required | {environment_name(argument): value})

@@ -78,6 +78,13 @@ class InvalidInput(ApiError):
     kind = "invalid_request_error"
 
 
+class ContentRefused(ApiError):
+    """The prompt or a picture is not allowed here; the message never says what of it."""
+
+    status = 400
+    kind = "image_generation_user_error"
+
+
 class Unauthorized(ApiError):
     """No key, or none that this server knows."""
 

@@ -84,6 +84,7 @@ async def serve(settings: Settings) -> Ending:
             jobs_task = None if jobs is None else tasks.create_task(jobs.run())
             terminated = _watch_signals(service)
             await service.worker.start()
+            service.safety.start()
             log.info(
                 "started", extra=fields(port=settings.port, probe_port=settings.probe_port, instance=service.instance)
             )
@@ -101,6 +102,7 @@ async def serve(settings: Settings) -> Ending:
             # Then the worker: nobody can ask it any more, and it gives the card back.
             queue_task.cancel()
             await service.worker.stop()
+            await service.safety.stop()
             # The probes last: until here kubelet and operator can see what goes on.
             probes.should_exit = True
             await probes_task
@@ -132,13 +134,18 @@ async def _ending(service: Service, terminated: asyncio.Event) -> Ending:
         await service.wait_drained()
 
     waits = [asyncio.create_task(drained()), asyncio.create_task(service.worker_failed.wait())]
+    if service.safety.classifier is not None:
+        waits.append(asyncio.create_task(service.safety.classifier.failed.wait()))
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for wait in waits:
             wait.cancel()
     failure = service.worker.failure
-    return Ending() if failure is None else Ending(reason=failure.reason, message=failure.message)
+    if failure is not None:
+        return Ending(reason=failure.reason, message=failure.message)
+    unsafe = None if service.safety.classifier is None else service.safety.classifier.failure
+    return Ending() if unsafe is None else Ending(reason=unsafe[0].value, message=unsafe[1])
 
 
 def _watch_signals(service: Service) -> asyncio.Event:

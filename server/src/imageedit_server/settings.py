@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from imageedit_server import setting_values
 from imageedit_server.arguments import given_texts
 from imageedit_server.errors import SettingsInvalid
+from imageedit_server.safety.settings import SafetySettings, safety_settings
 from imageedit_server.worker.protocol import EngineSettings, Size
 
 DEFAULT_TERMINATION_LOG = "/dev/termination-log"
@@ -65,6 +66,7 @@ class Settings:
     cors_origins: tuple[str, ...]
     stream_heartbeat_s: float
     traces: bool
+    safety: SafetySettings
 
     def engine(self) -> EngineSettings:
         """The part that the worker process needs."""
@@ -136,6 +138,7 @@ def settings_from(arguments: Sequence[str], environ: Mapping[str, str]) -> Setti
         cors_origins=setting_values.origins(given["cors-origins"]),
         stream_heartbeat_s=setting_values.seconds(given, "stream-heartbeat", 3600),
         traces=setting_values.traces(environ),
+        safety=safety_settings(given),
     )
     if settings.port == settings.probe_port:
         raise SettingsInvalid(

@@ -34,10 +34,11 @@ ROUTES = (
 )
 EDIT_ROUTES = ("/v1/edit", "/v1/images/edits")
 CODES = (200, 202, 400, 401, 404, 405, 408, 409, 413, 429, 499, 500, 503)
-REFUSALS = ("queue_full", "wait_too_long", "too_many_uploads", "draining", "not_ready", "invalid")
+SAFETY_REASONS = ("prompt", "picture", "result")
+REFUSALS = ("queue_full", "wait_too_long", "too_many_uploads", "draining", "not_ready", "invalid", "content_policy")
 
 # In the order of a request's way; three parts are on the card.
-STAGES = ("receive", "parse", "decode", "wait", "prepare", "denoise", "finish", "encode", "send")
+STAGES = ("receive", "parse", "decode", "safety", "wait", "prepare", "denoise", "finish", "encode", "send")
 FAILURES = tuple(sorted(set(get_args(Reason)) - {"Cancelled"}))
 
 JOBS_OPEN = (JobState.QUEUED.value, JobState.RUNNING.value)
@@ -139,6 +140,20 @@ class Telemetry:
             ("by",),
             registry=registry,
         )
+        self.safety_refused = Counter(
+            "imageedit_safety_refused_total",
+            "Requests and results that the safety hook refused, by what it looked at.",
+            ("reason",),
+            registry=registry,
+        )
+        self.denylist_stale = Gauge(
+            "imageedit_denylist_stale",
+            "1 while the prompt denylist is away or broken and an earlier one is in force.",
+            registry=registry,
+        )
+        self.classifier_up = Gauge(
+            "imageedit_safety_classifier_up", "1 while the safety classifier can look at pictures.", registry=registry
+        )
         self.jobs = Gauge("imageedit_jobs", "Jobs that wait on disk or run.", ("state",), registry=registry)
         self.jobs_ended = Counter(
             "imageedit_jobs_ended_total", "Jobs that ended, by how.", ("state",), registry=registry
@@ -198,6 +213,8 @@ class Telemetry:
             self.request_s.labels(route)
             for code in CODES:
                 self.requests.labels(route, str(code))
+        for at in SAFETY_REASONS:
+            self.safety_refused.labels(at)
         for reason in REFUSALS:
             self.refused.labels(reason)
         for state in JOBS_OPEN:

@@ -102,11 +102,14 @@ async def decoded(service: Service, body: bytes, read: Reader) -> Received:
         # Within the bound too: parsing tens of megabytes is work like decoding them.
         with service.stage("parse"):
             wanted = await asyncio.to_thread(read, body, limits_of(service))
+        if service.safety.denylist is not None:
+            await asyncio.to_thread(service.safety.check_prompt, wanted.wish.prompt)
         with service.stage("decode"):
             load = service.worker.load
             to_model = load is not None and load.capabilities.mask
             received = await asyncio.to_thread(_prepared, wanted, service.settings, mask_to_model=to_model)
     _check_warmed(received.job, service.worker.warm)
+    await service.safety.check_inputs(received.job)
     return received
 
 
@@ -176,6 +179,7 @@ async def finished(service: Service, received: Received, done: Done) -> Edited:
                 kind=received.wish.format,
                 compression=received.wish.compression,
             )
+    await service.safety.check_result(file)
     return Edited(
         file=file,
         at=done.job.size,

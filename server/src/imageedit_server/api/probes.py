@@ -34,7 +34,12 @@ def probes_app(service: Service) -> FastAPI:
 
     @app.get("/readyz")
     async def get_readyz() -> JSONResponse:
-        reason = unready_reason(draining=service.draining, phase=service.worker.phase, warm=service.warm)
+        reason = unready_reason(
+            draining=service.draining,
+            phase=service.worker.phase,
+            warm=service.warm,
+            safety=service.safety.why_not_ready(),
+        )
         return JSONResponse({"ready": reason is None, "reason": reason}, status_code=503 if reason else 200)
 
     @app.get("/warmz")
@@ -64,15 +69,15 @@ def probes_app(service: Service) -> FastAPI:
 # | -------- | ------- | ---- | ----------------------------- |
 # | yes      | any     | any  | draining                      |
 # | no       | not ready | any | worker <phase>               |
-# | no       | ready   | no   | the checked edit was not good |
+# | no       | ready   | no   | what the safety hook waits for, else: the checked edit was not good |
 # | no       | ready   | yes  | none: ready                   |
-def unready_reason(*, draining: bool, phase: WorkerPhase, warm: bool) -> str | None:
+def unready_reason(*, draining: bool, phase: WorkerPhase, warm: bool, safety: str | None = None) -> str | None:
     """Why the pod should get no traffic, or None. The backlog is no reason: every pod would leave at once."""
     if draining:
         return "draining"
     if phase is not WorkerPhase.READY:
         return f"worker {phase.value}"
-    return None if warm else "the checked edit was not good"
+    return None if warm else safety or "the checked edit was not good"
 
 
 def token_fits(authorization: str, pod_uid: str) -> bool:
@@ -95,6 +100,7 @@ def _health(service: Service) -> dict[str, object]:
         "running": service.load.running,
         "waiting": service.load.waiting,
         "draining": service.draining,
+        "safety": service.safety.state(),
     }
 
 

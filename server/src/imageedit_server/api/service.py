@@ -18,7 +18,16 @@ from imageedit_server.api.files import result_files
 from imageedit_server.api.keys import ApiKeys
 from imageedit_server.api.queue import EditQueue, OnStep
 from imageedit_server.api.retries import Retries
-from imageedit_server.errors import ApiError, BodyTooLarge, Conflict, InvalidInput, NotFound, Overloaded, Unavailable
+from imageedit_server.errors import (
+    ApiError,
+    BodyTooLarge,
+    Conflict,
+    ContentRefused,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    Unavailable,
+)
 from imageedit_server.gate import drain as drains
 from imageedit_server.gate.admission import Ask, Limits, Refusal, Refused, auto_max_wait_s, refusal
 from imageedit_server.gate.dedupe import By
@@ -26,6 +35,7 @@ from imageedit_server.gate.drain import Drain, DrainPhase
 from imageedit_server.gate.estimate import Load
 from imageedit_server.gate.steps import dynamic_steps
 from imageedit_server.logs import fields
+from imageedit_server.safety.hook import Safety
 from imageedit_server.settings import Settings
 from imageedit_server.telemetry import Telemetry
 from imageedit_server.tracing import trace_turn, traces_from
@@ -79,6 +89,7 @@ class Service:
         self.kept = Uploads(settings.max_body_bytes)
         self.files = result_files(settings, now_s=time.time)
         self.api_keys = ApiKeys(Path(settings.api_keys_file)) if settings.api_keys_file else None
+        self.safety = Safety(settings, self.telemetry, stage=self.stage, on_change=self._warmth_changed)
         self.worker_failed = asyncio.Event()
         self._drain = Drain(propagation_s=settings.drain_propagation_s)
         self._drain_is_for_good = False
@@ -94,9 +105,10 @@ class Service:
 
     @property
     def warm(self) -> bool:
-        """The model is loaded, every size ran, and the checked edit was good."""
+        """The model is loaded, every size ran, the checked edit was good, and the safety hook can look."""
         report = self.worker.warm
-        return self.worker.phase is WorkerPhase.READY and report is not None and report.check_ok
+        warmed = self.worker.phase is WorkerPhase.READY and report is not None and report.check_ok
+        return warmed and self.safety.ready
 
     @property
     def draining(self) -> bool:
@@ -193,6 +205,9 @@ class Service:
         except Overloaded as error:
             self.telemetry.refused.labels(error.code).inc()
             raise
+        except ContentRefused:
+            self.telemetry.refused.labels("content_policy").inc()
+            raise
         except (InvalidInput, NotFound, BodyTooLarge):
             self.telemetry.refused.labels("invalid").inc()
             raise
@@ -218,7 +233,8 @@ class Service:
             case Refusal.DRAINING:
                 message = "This server is being replaced; send the request again, another one takes it."
             case Refusal.NOT_READY:
-                message = f"The model is not ready (worker {self.worker.phase.value}); try again in {retry_after_s} s."
+                why = self.safety.why_not_ready() or f"worker {self.worker.phase.value}"
+                message = f"The model is not ready ({why}); try again in {retry_after_s} s."
         return Unavailable(message, code=code, retry_after_s=retry_after_s)
 
     async def _edit(self, job: EditJob, on_step: OnStep) -> EditResult:
@@ -241,7 +257,7 @@ class Service:
 
     def _worker_changed(self, phase: WorkerPhase) -> None:
         log.info("worker_changed", extra=fields(phase=phase.value))
-        self.telemetry.warm.set(self.warm)
+        self._warmth_changed()
         self.telemetry.worker_up.set(phase is WorkerPhase.READY)
         match phase:
             case WorkerPhase.READY:
@@ -254,6 +270,9 @@ class Service:
                 self.telemetry.worker_restarts.inc()
             case _:
                 self.queue.hold()
+
+    def _warmth_changed(self) -> None:
+        self.telemetry.warm.set(self.warm)
 
     def _worker_ready(self) -> None:
         self._was_ready = True

@@ -4,11 +4,9 @@ The main thread owns the device from first to last (an NPU context belongs to a 
 the pipe: when it closes, the API process is gone and this process ends at once, in the middle of an edit too.
 """
 
-import ctypes
 import logging
 import os
 import queue
-import signal
 import sys
 import threading
 import time
@@ -22,6 +20,7 @@ from imageedit_server.engine.faults import classify
 from imageedit_server.engine.select import build_engine
 from imageedit_server.engine.warmup import warm_up
 from imageedit_server.logs import fields
+from imageedit_server.worker.child import become_child, claim_pipes
 from imageedit_server.worker.framing import pack, read_message_blocking
 from imageedit_server.worker.protocol import (
     CancelJob,
@@ -39,7 +38,6 @@ from imageedit_server.worker.shared import Areas, opened
 
 EXIT_CANNOT_SERVE = 1
 EXIT_STICKY_FAULT = 2
-_PR_SET_PDEATHSIG = 1
 _OUT_OF_MEMORY_IN_A_ROW = 2  # after the second one later results cannot be trusted
 
 CANCELLED = WorkerFailure(reason="Cancelled", message="the edit was cancelled", sticky=False)
@@ -104,9 +102,8 @@ class Orders:
 
 def main(parent_pid: int, to_worker: int, from_worker: int) -> NoReturn:
     """Run the worker until the pipe closes or it cannot serve; the last two are descriptors of shared memory."""
-    _end_with_parent(parent_pid)
-    _leave_signals_to_the_api_process()
-    exit_code = _load_and_serve(_claim_pipes(opened(outgoing=from_worker, incoming=to_worker)))
+    become_child(parent_pid)
+    exit_code = _load_and_serve(_Pipe(*claim_pipes(), opened(outgoing=from_worker, incoming=to_worker)))
     sys.stderr.flush()
     os._exit(exit_code)  # threads and drivers that hang must not hold up the replacement
 
@@ -197,26 +194,3 @@ def _run(
         engine.release_memory()
     send(JobFailed(job_id=job.job_id, failure=failure))
     return failure
-
-
-def _claim_pipes(areas: Areas) -> _Pipe:
-    """Take stdin and stdout for messages; whatever a library prints goes to stderr, into the pod's log."""
-    incoming = os.fdopen(os.dup(0), "rb")
-    outgoing = os.fdopen(os.dup(1), "wb")
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
-    return _Pipe(incoming, outgoing, areas)
-
-
-def _end_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when the API process dies, whatever this process is doing then."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent_pid:  # it died before the line above
-        sys.exit(0)
-
-
-def _leave_signals_to_the_api_process() -> None:
-    """A terminal or a container runtime may signal the whole group; the API process drains and then ends the worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)

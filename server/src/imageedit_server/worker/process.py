@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
 
 from imageedit_server.logs import fields
 from imageedit_server.worker.framing import pack
@@ -23,8 +24,10 @@ log = logging.getLogger("imageedit.supervisor")
 # The worker finds the package where the parent found it, installed or not.
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from imageedit_server.worker.loop import main; main(*map(int, sys.argv[2:]))"
+    "from importlib import import_module; import_module(sys.argv[2]).main(*map(int, sys.argv[3:]))"
 )
+
+CARD_WORKER = "imageedit_server.worker.loop"
 
 _KILLED_WITHIN_S = 10.0
 
@@ -38,28 +41,35 @@ _ENVIRONMENT_DEFAULTS = {
 
 
 async def start_process(settings: EngineSettings) -> tuple[Process, Areas]:
-    """Start a worker and hand it its settings; it loads on its own from there. The areas are this side's.
-
-    Call it from a thread that lives as long as the process: the kernel ends the worker with the thread that started it.
-    """
+    """Start a worker of the card; the areas of shared memory are this side's."""
     to_worker, from_worker = make_descriptors(settings)
     try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-c",
-            _BOOT,
-            json.dumps(sys.path),
-            *(str(number) for number in (os.getpid(), to_worker, from_worker)),
-            stdin=PIPE,
-            stdout=PIPE,
-            pass_fds=(to_worker, from_worker),
-            env={**_ENVIRONMENT_DEFAULTS, **os.environ, **_ENVIRONMENT},
-        )
+        process = await start_child(settings, module=CARD_WORKER, descriptors=(to_worker, from_worker))
     finally:
         areas = opened(outgoing=to_worker, incoming=from_worker)
+    return process, areas
+
+
+async def start_child(settings: object, *, module: str, descriptors: Sequence[int] = ()) -> Process:
+    """Start a process and hand it its settings; it goes on by itself in `main(parent_pid, *descriptors)` of its module.
+
+    Call it from a thread that lives as long as the process: the kernel ends the child with the thread that started it.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        _BOOT,
+        json.dumps(sys.path),
+        module,
+        *(str(number) for number in (os.getpid(), *descriptors)),
+        stdin=PIPE,
+        stdout=PIPE,
+        pass_fds=descriptors,
+        env={**_ENVIRONMENT_DEFAULTS, **os.environ, **_ENVIRONMENT},
+    )
     assert process.stdin is not None
     process.stdin.write(pack(settings))
-    return process, areas
+    return process
 
 
 async def end_process(process: Process, *, grace_s: float = 0.0) -> None:
