@@ -161,6 +161,19 @@ RULES: list[tuple[dict[str, Any], str]] = [
     ({"autoscaling": AUTOSCALING, "autoscaling.hold": "100000s"}, "spec.autoscaling.hold: Too long"),
     # rollout
     ({"rollout.strategy": "Canary"}, 'supported values: "Auto", "Surge", "InPlace", "Recreate"'),
+    (
+        {"rollout": {"strategy": "Recreate", "canary": {}}},
+        "a canary needs pods of two revisions, which strategy Recreate never has",
+    ),
+    ({"rollout.canary": {"pods": 0}}, "spec.rollout.canary.pods in body should be greater than or equal to 1"),
+    ({"rollout.canary": {"pods": 1001}}, "spec.rollout.canary.pods in body should be less than or equal to 1000"),
+    ({"rollout.canary": {"hold": "soon"}}, "hold of a canary must be a whole number followed by s, m or h"),
+    ({"rollout.progressDeadline": "auto"}, "progressDeadline must be Auto, or a whole number followed by s, m or h"),
+    ({"rollout.drainTimeout": "10"}, "drainTimeout must be a whole number followed by s, m or h"),
+    ({"rollout.drainTimeout": "121m"}, "drainTimeout may be at most 2h"),
+    ({"rollout.paused": "yes"}, "spec.rollout.paused in body must be of type boolean"),
+    ({"revisionHistoryLimit": -1}, "spec.revisionHistoryLimit in body should be greater than or equal to 0"),
+    ({"revisionHistoryLimit": 11}, "spec.revisionHistoryLimit in body should be less than or equal to 10"),
 ]
 
 
@@ -219,6 +232,11 @@ GOOD: list[dict[str, Any]] = [
     {"autoscaling": AUTOSCALING, ADDRESS: "https://[2001:db8::1]:9090/prometheus"},
     {"autoscaling": AUTOSCALING, "autoscaling.hold": "99999h", "autoscaling.metrics.maxAge": "15s"},
     {"rollout.strategy": "Recreate"},
+    {"rollout": {"canary": {"pods": 1000, "hold": "9999h"}, "paused": True, "rollbackOnFailure": False}},
+    {"rollout.progressDeadline": "Auto", "rollout.drainTimeout": "2h"},
+    {"rollout.progressDeadline": "45m", "rollout.drainTimeout": "7200s"},
+    {"revisionHistoryLimit": 0},
+    {"revisionHistoryLimit": 10},
 ]
 
 
@@ -243,7 +261,14 @@ def test_what_is_left_out_gets_its_default(kubectl: Kubectl) -> None:
     }
     assert spec["accelerator"] == {"device": "npu", "resourceName": "huawei.com/Ascend910", "count": 1}
     assert spec["replicas"] == 1
-    assert spec["rollout"] == {"strategy": "Auto"}
+    assert spec["rollout"] == {
+        "strategy": "Auto",
+        "paused": False,
+        "progressDeadline": "Auto",
+        "rollbackOnFailure": True,
+        "drainTimeout": "10m",
+    }
+    assert spec["revisionHistoryLimit"] == 3
     assert spec["autoscaling"] == {
         "minReplicas": 1,
         "maxReplicas": 4,

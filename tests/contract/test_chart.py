@@ -93,7 +93,7 @@ def test_the_spec_page_has_a_heading_for_each_field_of_the_spec() -> None:
 
 
 def test_the_spec_page_has_a_row_for_each_field_of_the_status() -> None:
-    rows = set(re.findall(r"^\| `(status\.[A-Za-z.]+)` \|", SPEC_PAGE.read_text(), flags=re.M))
+    rows = set(re.findall(r"^\| `(status\.[A-Za-z0-9.]+)` \|", SPEC_PAGE.read_text(), flags=re.M))
     assert rows == set(fields_of("status"))
 
 
@@ -229,6 +229,7 @@ def test_the_operator_fills_in_the_same_defaults_as_the_schema(path: str) -> Non
             "model": {"name": "m", "revision": "r", "source": {"demo": {}}},
             "server": {"image": "i"},
             "autoscaling": {"maxReplicas": 2, "metrics": {"prometheus": {"address": "http://p"}}},
+            **({"rollout": {"canary": {}}} if path.startswith("spec.rollout.canary.") else {}),
         },
     }
     filled: dict[str, Any] = json.loads(json.dumps(bare))

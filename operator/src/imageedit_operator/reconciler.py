@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from imageedit_operator.core.actions import Plan, PostEvent
+from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.observed import Known, Observed
 from imageedit_operator.core.plan import PlanMemory, plan
-from imageedit_operator.core.resource import ImageEditDeployment, InvalidResource, parse
+from imageedit_operator.core.resource import ImageEditDeployment, parse
 from imageedit_operator.core.status import invalid
 from imageedit_operator.errors import ApiError, WorldMoved
 from imageedit_operator.kube.cards import CardBook

@@ -75,6 +75,8 @@ class Pod:
     running: int = 0
     job_left: int = 0
     restarts: int = 0
+    scheduled_at: float = 0.0
+    digest: str = ""
 
     @property
     def active(self) -> bool:
@@ -99,11 +101,17 @@ class Cluster:
     load: bool = False
     job_ticks: int = 2
     behaviour: dict[str, str] = field(default_factory=dict)
-    """By model revision: good (default), crash, image or check."""
+    """By model revision: good (default), crash, image, check or never (gets warm)."""
+    files: str = "sha256:ab"
+    """Digest of the files that a pod reads which is created now."""
     queue: Known[QueueSample] | Unknown = field(default_factory=lambda: Unknown(reason="NoSeries", message="none"))
     seed: int = 0
     lazy_controllers: bool = False
     """Controllers and kubelet act in some ticks only."""
+    dies: float = 0.0
+    """How likely it is that the operator dies in a tick, between any two of its writes."""
+    two_operators: bool = False
+    """Two of them act on the same look."""
     now: float = 1_000_000.0
     status: dict[str, Any] = field(default_factory=dict)
     deployments: dict[str, Deployment] = field(default_factory=dict)
@@ -126,6 +134,9 @@ class Cluster:
         self.manifest["spec"].update(spec)
         self.manifest["metadata"]["generation"] += 1
 
+    def annotate(self, name: str, value: str) -> None:
+        self.manifest["metadata"].setdefault("annotations", {})[f"imageedit.dev/{name}"] = value
+
     def roll_to(self, revision: str) -> None:
         self.change(model={**self.manifest["spec"]["model"], "revision": revision})
 
@@ -133,7 +144,7 @@ class Cluster:
         for _ in range(ticks):
             self.tick()
 
-    def settle(self, limit: int = 400) -> int:
+    def settle(self, limit: int = 800) -> int:
         """Tick until the plan does nothing twice in a row; the number of ticks."""
         quiet = 0
         for count in range(limit):
@@ -141,12 +152,20 @@ class Cluster:
             self.tick()
             assert self.last is not None
             same = not self.last.actions and self.status == before and not any(pod.terminating for pod in self.pods)
-            waiting = any(pod.active and pod.started and not pod.ready and not self._broken(pod) for pod in self.pods)
+            waiting = any(self._may_become_ready(pod) for pod in self.pods)
             quiet = quiet + 1 if same and not waiting else 0
             # Grace times pass quietly, so a state that is not ready must stay for longer.
-            if quiet >= (3 if self.condition("Ready")["status"] == "True" else 40):
+            if quiet >= (3 if self.condition("Ready")["status"] == "True" else 120):
                 return count + 1
         raise AssertionError(f"no rest after {limit} ticks: {self.status}\n{self.pods}")
+
+    def _may_become_ready(self, pod: Pod) -> bool:
+        refused = self._broken(pod) or pod.gate_reason == "DigestMismatch"
+        return pod.active and pod.started and not pod.ready and not refused
+
+    def delete(self, pod: Pod) -> None:
+        """By hand: the server drains on SIGTERM."""
+        pod.terminating, pod.ready, pod.draining = True, False, pod.started
 
     def restart_operator(self) -> None:
         self.memory = PlanMemory()
@@ -176,10 +195,8 @@ class Cluster:
 
     def tick(self) -> None:
         made, self.memory = plan(resources.parse(self.manifest), self.observe(), self.memory, self.now)
-        for action in made.actions:
-            self._execute(action)
-        self.status = dict(made.status)
         self.last = made
+        self._carry_out(made)
         if self._acts():
             self._replica_sets()
         self._schedule()
@@ -190,6 +207,17 @@ class Cluster:
         self.most_pods = max(self.most_pods, len(self.active))
         self.dark_ticks = 0 if self.serving else self.dark_ticks + 1
         self.now += TICK_S
+
+    def _carry_out(self, made: Plan) -> None:
+        actions = made.actions * 2 if self.two_operators else made.actions
+        if self._random.random() < self.dies:
+            for action in actions[: self._random.randint(0, len(actions))]:
+                self._execute(action)
+            self.restart_operator()
+            return
+        for action in actions:
+            self._execute(action)
+        self.status = dict(made.status)
 
     def observe(self) -> Observed:
         return Observed(
@@ -248,6 +276,7 @@ class Cluster:
             gate_message=pod.gate_message,
             gate_since=pod.gate_since,
             deletion_cost=pod.cost,
+            scheduled_at=pod.scheduled_at,
             report=self._report(pod),
         )
 
@@ -261,7 +290,7 @@ class Cluster:
             value=WarmReport(
                 warm=pod.warm,
                 revision_hash=pod.hash,
-                digest="sha256:ab",
+                digest=pod.digest,
                 instance=pod.container_id,
                 warmup_s=6.0,
                 edit_s_by_size={},
@@ -298,11 +327,13 @@ class Cluster:
                 item = self.deployments.get(action.name)
                 if item is not None and (item.uid, str(item.version)) == (action.uid, action.resource_version):
                     item.replicas, item.version = action.replicas, item.version + 1
-            case DeleteDeployment():
+            case DeleteDeployment() if action.name in self.deployments:
                 item = self.deployments[action.name]
                 assert item.replicas == 0
                 assert not [pod for pod in self.pods if pod.hash == item.hash]
                 del self.deployments[action.name]
+            case DeleteDeployment():
+                pass
             case PostEvent():
                 self.events.append(action)
             case _:
@@ -325,6 +356,8 @@ class Cluster:
                 self._terminate(pod, "named")
 
     def _terminate(self, pod: Pod, how: str) -> None:
+        if pod.terminating:
+            return
         if pod.failed:
             self.pods.remove(pod)
             return
@@ -338,7 +371,9 @@ class Cluster:
             for _ in range(item.replicas - len(pods)):
                 self._names += 1
                 name = f"{item.name}-{self._names}"
-                self.pods.append(Pod(name=name, uid=f"u{self._names}", hash=item.hash, created_at=self.now, job_left=0))
+                self.pods.append(
+                    Pod(name=name, uid=f"u{self._names}", hash=item.hash, created_at=self.now, digest=self.files)
+                )
             self._random.shuffle(pods)  # ties fall as they like
             phases = {"Pending": 0, "Unknown": 1, "Running": 2}
             pods.sort(key=lambda pod: (bool(pod.node), phases[self._observe_pod(pod).phase], pod.ready, pod.cost))
@@ -351,7 +386,7 @@ class Cluster:
             if pod.node:
                 continue
             if not needs_card or self._taken() < self.cards:
-                pod.node, pod.unschedulable_since = "node-1", None
+                pod.node, pod.unschedulable_since, pod.scheduled_at = "node-1", None, self.now
             elif pod.unschedulable_since is None:
                 pod.unschedulable_since = self.now
 
@@ -366,7 +401,7 @@ class Cluster:
         if not pod.started:
             pod.started, pod.container = True, pod.container + 1
             return
-        pod.warm_in -= 1
+        pod.warm_in -= self._broken(pod) != "never"
         pod.ready = pod.gate is True and pod.warm and not pod.draining
         if pod.ready and pod.container_id not in pod.gate_message:
             self.violations.append(f"{pod.name} is ready by the gate of another container")

@@ -1,4 +1,4 @@
-"""Six answers about a resource, and their words."""
+"""Seven answers about a resource, and their words."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from imageedit_operator.core import conditions
-from imageedit_operator.core.conditions import Answer, Situation
+from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.pods import Trouble
+from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.scaling import Decision
+from imageedit_operator.core.target import Failure
 from unit.operator_core.builders import CARD, HASH, OLD, pending_pod
 
 NOW = 1_000_000.0
+ABOUT = "about 39 s without a warm pod (4 s to drain, 35 s to start)"
 THEN = "2026-01-01T00:00:00Z"
 CRASH = Trouble(reason="ModelMissing", message="pod p: no checkpoint; check spec.model.source")
 GOOD = Decision(desired=2, reasons=(), metrics_ok=True, reason="QueueDepth", message="", active=True)
@@ -25,13 +28,19 @@ def situation(**changes: Any) -> Situation:
     rest = Situation(
         wanted=2,
         hash=HASH,
+        spec_hash=HASH,
         serving=2,
         complete=True,
         rolling=False,
+        proven=True,
+        failure=None,
+        hold=None,
+        still=False,
         strategy="Auto",
         mode="Steady",
         outage=False,
-        expected_outage_s=35.4,
+        expected_drain_s=0.0,
+        expected_warmup_s=35.4,
         trouble=None,
         unschedulable=None,
         resource_name=CARD,
@@ -41,6 +50,9 @@ def situation(**changes: Any) -> Situation:
     return replace(rest, **changes)
 
 
+FAILED = Failure(revision=OLD, reason="CheckFailed", message="pod p: flat")
+PAUSED = Hold(reason="Paused", message="paused")
+CANARY = Hold(reason="CanaryHold", message="holds", pods=1)
 MOVING: dict[str, Any] = {"complete": False, "serving": 1}
 NO_CARD = pending_pod("p")
 NO_MEMORY = pending_pod("p", unschedulable_message="0/1 nodes are available: 1 Insufficient memory.")
@@ -67,6 +79,13 @@ def built(found: Situation, previous: dict[str, Any] | None = None) -> dict[str,
         (situation(**MOVING, unschedulable=NO_MEMORY), "True", "Unschedulable"),
         (situation(**MOVING, shrinking=True), "True", "ScalingDown"),
         (situation(**MOVING), "True", "Starting"),
+        (situation(failure=FAILED), "False", "RolledBack"),
+        (situation(**MOVING, rolling=True, failure=FAILED), "True", "RollingBack"),
+        (situation(**MOVING, rolling=True, failure=FAILED, trouble=CRASH), "False", "ModelMissing"),
+        (situation(**MOVING, rolling=True, failure=FAILED, outage=True), "True", "PlannedReplacement"),
+        (situation(**MOVING, rolling=True, hold=PAUSED, mode="Paused"), "False", "Paused"),
+        (situation(**MOVING, rolling=True, hold=CANARY, mode="Canary"), "True", "CanaryHold"),
+        (situation(**MOVING, rolling=True, hold=CANARY, mode="Surge"), "True", "RollingOut"),
     ],
 )
 def test_progressing_follows_the_table(found: Situation, status: str, reason: str) -> None:
@@ -80,6 +99,7 @@ def test_progressing_follows_the_table(found: Situation, status: str, reason: st
         (situation(), "True", "AllPodsServe"),
         (situation(wanted=0, serving=0), "True", "Stopped"),
         (situation(trouble=CRASH), "False", "ModelMissing"),
+        (situation(failure=FAILED), "False", "RolledBack"),
         (situation(**MOVING, rolling=True, mode="Surge"), "False", "RollingOut"),
         (situation(**MOVING), "False", "Starting"),
     ],
@@ -137,6 +157,38 @@ def test_scaling_and_metrics_follow_the_table(
     assert (made["MetricsAvailable"]["status"], made["MetricsAvailable"]["reason"]) == metrics
 
 
+NEVER_GOOD: dict[str, Any] = {**MOVING, "proven": False}
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "reason"),
+    [
+        (situation(failure=FAILED), "True", "RolledBack"),
+        (situation(**MOVING, failure=FAILED), "True", "RolledBack"),
+        (situation(), "False", "NoRollout"),
+        (situation(**MOVING, trouble=CRASH), "False", "NoRollout"),
+        (situation(**MOVING, rolling=True, trouble=CRASH), "True", "ModelMissing"),
+        (situation(**NEVER_GOOD, trouble=CRASH), "True", "ModelMissing"),
+        (situation(**NEVER_GOOD, rolling=True, still=True, hold=PAUSED, mode="Paused"), "False", "Paused"),
+        (situation(**NEVER_GOOD, rolling=True, still=True, hold=CANARY, mode="Canary"), "False", "CanaryHold"),
+        (situation(**NEVER_GOOD, still=True, unschedulable=NO_CARD), "True", "WaitingForCard"),
+        (situation(**NEVER_GOOD, still=True, unschedulable=NO_MEMORY), "True", "Unschedulable"),
+        (situation(**NEVER_GOOD, still=True), "True", "NoProgress"),
+        (situation(**NEVER_GOOD), "False", "Moving"),
+    ],
+)
+def test_rollout_stuck_follows_the_table(found: Situation, status: str, reason: str) -> None:
+    stuck = built(found)["RolloutStuck"]
+    assert (stuck["status"], stuck["reason"]) == (status, reason)
+
+
+def test_a_roll_back_says_what_failed_and_how_to_try_again() -> None:
+    assert built(situation(failure=FAILED))["Progressing"]["message"] == (
+        f"revision {OLD} failed: pod p: flat; all pods serve revision {HASH} again; "
+        "change the spec, or the annotation imageedit.dev/restarted-at, to try again"
+    )
+
+
 def test_a_stopped_rollout_says_that_the_old_revision_serves_on() -> None:
     words = built(situation(trouble=CRASH, mode="Stopped"))["Progressing"]["message"]
     assert words == f"{CRASH.message}; the rollout stops here and the old revision serves on"
@@ -145,25 +197,26 @@ def test_a_stopped_rollout_says_that_the_old_revision_serves_on() -> None:
 @pytest.mark.parametrize(
     ("length", "strategy", "words"),
     [
-        (35.4, "Auto", "about 35 s without a warm pod, because no card is free"),
+        (35.4, "Auto", f"{ABOUT}, because no card is free"),
         (None, "Auto", "a time that is not known yet without a warm pod, because no card is free"),
-        (35.4, "InPlace", "about 35 s without a warm pod, because the strategy is InPlace"),
-        (35.4, "Recreate", "about 35 s without a warm pod, because the strategy is Recreate"),
+        (35.4, "InPlace", f"{ABOUT}, because the strategy is InPlace"),
+        (35.4, "Recreate", f"{ABOUT}, because the strategy is Recreate"),
     ],
 )
 def test_a_planned_outage_is_announced_with_its_length(length: float | None, strategy: str, words: str) -> None:
-    found = situation(complete=False, rolling=True, outage=True, strategy=strategy, expected_outage_s=length)
+    expected = {"expected_drain_s": 4.0, "expected_warmup_s": length}
+    found = situation(complete=False, rolling=True, outage=True, strategy=strategy, **expected)
     assert built(found)["Progressing"]["message"] == f"planned replacement: {words}"
 
 
 def test_an_announced_outage_keeps_its_words_while_it_lasts() -> None:
     before = {
-        "updateRevision": HASH,
+        "rollout": {"revision": HASH},
         "conditions": [{"type": "Progressing", "reason": "PlannedReplacement", "message": "as announced"}],
     }
     found = situation(complete=False, serving=0, rolling=True, outage=True)
     assert built(found, before)["Progressing"]["message"] == "as announced"
-    other = {**before, "updateRevision": OLD}
+    other = {**before, "rollout": {"revision": OLD}}
     assert built(found, other)["Progressing"]["message"] != "as announced"
 
 

@@ -81,7 +81,7 @@ DRAINED = {"draining": True, "accepting": False}
     ],
 )
 def test_a_drain_is_done_by_the_table(pod: ObservedPod, expected: bool) -> None:
-    assert drain.is_done(pod, NOW) is expected
+    assert drain.is_done(pod, NOW, timeout_s=600.0) is expected
 
 
 def test_a_drain_closes_the_gate_before_it_tells_the_pod() -> None:

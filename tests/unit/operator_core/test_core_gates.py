@@ -27,7 +27,11 @@ ROWS = [
     ("9 check failed", starting_pod(report=known(check_ok=False)), (False, "CheckFailed")),
     ("10 no longer warm", serving_pod(report=known(warm=False)), (False, "NotWarm")),
     ("11 not warm yet", starting_pod(), None),
-    ("12 warm", starting_pod(report=known()), (True, "Warm")),
+    ("12 other files", starting_pod(report=known(), expected_digest="sha256:cd"), (False, "DigestMismatch")),
+    ("12 other files, but it serves", serving_pod(expected_digest="sha256:cd"), (True, "Warm")),
+    ("13 the same files", starting_pod(report=known(), expected_digest="sha256:ab"), (True, "Warm")),
+    ("13 no digest reported", starting_pod(report=known(digest=""), expected_digest="sha256:cd"), (True, "Warm")),
+    ("13 warm", starting_pod(report=known()), (True, "Warm")),
 ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from imageedit_operator.core import manifests
+from imageedit_operator.core.revision import recipe, revision_hash
 from unit.operator_core.builders import CARD, resource
 
 MODEL = {"name": "qwen", "revision": "a", "source": {"demo": {}}}
@@ -168,3 +169,16 @@ def test_the_scrape_annotations_are_those_of_the_contract() -> None:
         "prometheus.io/port": "8080",
         "prometheus.io/path": "/metrics",
     }
+
+
+def test_the_grace_period_follows_the_drain_timeout_without_making_a_revision() -> None:
+    short = resource(rollout={"drainTimeout": "1m"})
+    pod = manifests.deployment(short, "abc")["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] == 90
+    assert revision_hash(short) == revision_hash(resource())
+
+
+def test_a_deployment_carries_what_made_its_revision_outside_its_template() -> None:
+    made = manifests.deployment(resource(), "abc")
+    assert made["metadata"]["annotations"] == {"imageedit.dev/revision-spec": recipe(resource())}
+    assert "imageedit.dev/revision-spec" not in made["spec"]["template"]["metadata"]["annotations"]

@@ -131,7 +131,7 @@ def test_an_opened_gate_records_the_warm_up() -> None:
     warm = starting_pod("b", revision_hash=HASH, report=known(revision_hash=HASH, warmup_s=31.26))
     made = planned(observed(pods=(serving("a"), warm)))
     assert [action.pod for action in made.actions if isinstance(action, SetGate)] == ["b"]
-    assert made.status["warmup"] == {"lastSeconds": 31.3}
+    assert made.status["warmup"] == {"lastSeconds": 31.3, "p95Seconds": 31.3, "recentSeconds": [31.3]}
 
 
 def test_a_pod_that_is_scaled_away_gets_no_gate_although_it_became_warm() -> None:

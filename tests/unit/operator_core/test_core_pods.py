@@ -12,6 +12,12 @@ from unit.operator_core.builders import OLD, SILENT, draining_pod, known, servin
 
 GONE: dict[str, Any] = {"started": False, "container_id": "", "report": SILENT}
 
+REFUSED: dict[str, Any] = {
+    "report": SILENT,
+    "gate": False,
+    "gate_reason": "CheckFailed",
+    "gate_message": "container c-1: the picture is flat",
+}
 ROWS: list[tuple[ObservedPod, str | None]] = [
     (starting_pod(phase="Failed", waiting_reason="CrashLoopBackOff"), None),
     (starting_pod(terminating=True, waiting_reason="CrashLoopBackOff"), None),
@@ -38,6 +44,15 @@ ROWS: list[tuple[ObservedPod, str | None]] = [
     (starting_pod(last_exit_code=137), "CrashLoop"),
     (starting_pod(**GONE, last_exit_code=67, last_exit_message="DeviceUnavailable: busy"), "DeviceUnavailable"),
     (starting_pod(last_exit_code=0), None),
+    (starting_pod(report=known(), expected_digest="sha256:cd"), "DigestMismatch"),
+    (starting_pod(report=known(), expected_digest="sha256:ab"), None),
+    (serving_pod(expected_digest="sha256:cd"), None),
+    (starting_pod(**REFUSED), "CheckFailed"),
+    (starting_pod(**{**REFUSED, "container_id": "c-2"}), None),
+    (starting_pod(overdue_s=600.0), "WarmupTimeout"),
+    (starting_pod(overdue_s=600.0, report=known()), None),
+    (starting_pod(**GONE, overdue_s=600.0), "WarmupTimeout"),
+    (starting_pod(overdue_s=600.0, last_exit_code=137), "CrashLoop"),
     (starting_pod(), None),
     (serving_pod(), None),
 ]

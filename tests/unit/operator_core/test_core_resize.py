@@ -116,3 +116,12 @@ def test_a_cost_that_is_left_over_is_taken_back() -> None:
     actions = resized(2, [serving_pod("a", deletion_cost=-1000), starting_pod("b")], 1)
     costs = {action.pod: action.cost for action in actions if isinstance(action, SetDeletionCost)}
     assert costs == {"a": 0, "b": -1000}
+
+
+def test_a_pod_that_drains_longer_than_the_drain_timeout_is_removed_all_the_same() -> None:
+    busy = draining_pod("b", report=UNFINISHED, gate_since=NOW - 60)
+    patient, short = (
+        Group(deployment=deployment(2), pods=(serving_pod("a"), busy), drain_timeout_s=limit_s) for limit_s in (61, 60)
+    )
+    assert scales(resize(patient, 1, limit=100, now=NOW)) == []
+    assert scales(resize(short, 1, limit=100, now=NOW)) == [1]

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from imageedit_operator.core.resource import InvalidResource, parse, seconds
+from imageedit_operator.core.fields import InvalidResource, seconds
+from imageedit_operator.core.resource import parse
+from imageedit_operator.core.rollout_spec import Canary, Rollout
 from unit.operator_core.builders import autoscaling, manifest
 
 
@@ -21,7 +23,37 @@ def test_defaults_are_applied_without_the_apiserver() -> None:
     assert found.accelerator.count == 1
     assert found.replicas == 1
     assert found.autoscaling is None
-    assert found.strategy == "Auto"
+    assert found.rollout == Rollout()
+    assert (found.history_limit, found.restarted_at, found.promoted) == (3, "", "")
+
+
+def test_the_rollout_is_read_with_all_its_fields() -> None:
+    found = parse(
+        manifest(
+            rollout={
+                "strategy": "InPlace",
+                "paused": True,
+                "canary": {"hold": "30m"},
+                "progressDeadline": "45m",
+                "rollbackOnFailure": False,
+                "drainTimeout": "1m",
+            }
+        )
+    ).rollout
+    assert found == Rollout(
+        strategy="InPlace",
+        paused=True,
+        canary=Canary(pods=1, hold_s=1800.0),
+        progress_deadline_s=2700.0,
+        rollback_on_failure=False,
+        drain_timeout_s=60.0,
+    )
+
+
+def test_annotations_restart_and_promote() -> None:
+    whole = manifest()
+    whole["metadata"]["annotations"] = {"imageedit.dev/restarted-at": "now", "imageedit.dev/promoted-revision": "abc"}
+    assert (parse(whole).restarted_at, parse(whole).promoted) == ("now", "abc")
 
 
 def test_defaults_of_autoscaling() -> None:
@@ -77,6 +109,13 @@ def test_what_is_no_duration_is_refused_by_name(text: object) -> None:
         ("replicas", True),
         ("replicas", 1.5),
         ("rollout", {"strategy": "Yolo"}),
+        ("rollout", {"paused": "yes"}),
+        ("rollout", {"canary": {"pods": 0}}),
+        ("rollout", {"canary": {"hold": "soon"}}),
+        ("rollout", {"canary": {}, "strategy": "Recreate"}),
+        ("rollout", {"progressDeadline": "auto"}),
+        ("rollout", {"drainTimeout": "3h"}),
+        ("revisionHistoryLimit", 11),
         ("autoscaling", autoscaling(minReplicas=0)),
         ("autoscaling", autoscaling(maxReplicas=1, minReplicas=2)),
         ("autoscaling", autoscaling(policy="Latency")),

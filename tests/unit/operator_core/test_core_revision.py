@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from imageedit_operator.core.revision import deployment_name, revision_hash
+from imageedit_operator.core.revision import deployment_name, files_key, recipe, revision_hash
 from unit.operator_core.builders import autoscaling, resource
 
 MODEL = {"name": "qwen", "revision": "a", "source": {"demo": {}}}
@@ -45,6 +47,50 @@ def test_a_field_of_the_pod_makes_a_new_revision(change: dict[str, Any]) -> None
 )
 def test_what_needs_no_new_pod_keeps_the_revision(change: dict[str, Any]) -> None:
     assert revision_hash(resource(**change)) == revision_hash(resource())
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"model": {**MODEL, "source": {"pvc": {"claimName": "models"}}}},
+        {"model": {**MODEL, "source": {"pvc": {"claimName": "models", "path": "a/b"}}}},
+        {"model": {**MODEL, "source": {"hostPath": {"path": "/models"}}}},
+        {
+            "server": {
+                "image": "server:2",
+                "sizes": ["64x64", "96x64"],
+                "steps": {"standard": 8},
+                "queue": {"hardLimit": 5},
+            },
+            "accelerator": {"device": "cpu", "resourceName": "", "count": 2},
+        },
+    ],
+)
+@pytest.mark.parametrize("restarted_at", ["", "2026-11-30T08:00:00Z"])
+def test_a_recipe_put_back_into_a_spec_makes_the_same_revision(spec: dict[str, Any], restarted_at: str) -> None:
+    made = replace(resource(**spec), restarted_at=restarted_at)
+    stored = json.loads(recipe(made))
+    again = replace(resource(**{k: v for k, v in stored.items() if k != "restartedAt"}))
+    again = replace(again, restarted_at=stored.get("restartedAt", ""))
+    assert revision_hash(again) == revision_hash(made)
+
+
+def test_a_restart_makes_a_new_revision_each_time() -> None:
+    hashes = {revision_hash(replace(resource(), restarted_at=text)) for text in ("", "1", "2")}
+    assert len(hashes) == 3
+
+
+def test_files_are_told_apart_by_their_place_and_the_models_revision() -> None:
+    pvc = {"pvc": {"claimName": "models", "path": "q"}}
+    one = resource(model={**MODEL, "source": pvc})
+    assert files_key(one) == files_key(resource(model={**MODEL, "source": pvc}, server={"image": "server:2"}))
+    assert files_key(one) != files_key(resource(model={**MODEL, "revision": "b", "source": pvc}))
+    assert files_key(one) != files_key(resource(model={**MODEL, "source": {"hostPath": {"path": "/q"}}}))
+
+
+def test_the_demo_files_are_those_of_the_image() -> None:
+    assert files_key(resource()) != files_key(resource(server={"image": "server:2"}))
 
 
 def test_sizes_are_a_set() -> None:

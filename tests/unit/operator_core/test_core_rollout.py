@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from imageedit_operator.core.actions import Action, ScaleDeployment, SetGate
+from imageedit_operator.core.fleet import Fleet, first_trouble
+from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.resize import Group
-from imageedit_operator.core.rollout import Fleet, Step, first_trouble, free_pods, is_blocked, step
+from imageedit_operator.core.rollout import Step, Terms, step
 from unit.operator_core.builders import (
+    CARD,
     OLD,
     SILENT,
     deployment,
@@ -47,9 +50,16 @@ def fleet(new: Sequence[ObservedPod], olds: Sequence[ObservedPod], **changes: in
 
 
 def stepped(
-    found: Fleet, *, wanted: int = 2, strategy: str = "Auto", cards: Known[CardLedger] | Unknown = UNKNOWN, per: int = 1
+    found: Fleet,
+    *,
+    wanted: int = 2,
+    strategy: str = "Auto",
+    cards: Known[CardLedger] | Unknown = UNKNOWN,
+    hold: Hold | None = None,
+    stepped_at: float = 0.0,
 ) -> Step:
-    return step(found, wanted=wanted, strategy=strategy, cards_per_pod=per, cards=cards, now=NOW)
+    terms = Terms(strategy=strategy, cards_per_pod=1, cards=cards, resource_name=CARD, hold=hold, stepped_at=stepped_at)
+    return step(found, terms, wanted=wanted, now=NOW)
 
 
 def drains(made: Step) -> list[str]:
@@ -94,10 +104,13 @@ class Row:
     new: Sequence[ObservedPod] = ()
     olds: Sequence[ObservedPod] = (old("a"), old("b"))
     cards: Known[CardLedger] | Unknown = UNKNOWN
+    hold: Hold | None = None
     leaving: int
     mode: str
 
 
+PAUSED = Hold(reason="Paused", message="")
+CANARY = Hold(reason="CanaryHold", message="", pods=1)
 BAD = starting_pod("n", report=known(check_ok=False))
 ROWS = {
     "surge, starts": Row(new=[starting_pod("n")], cards=free(0), leaving=0, mode="Surge"),
@@ -120,16 +133,55 @@ ROWS = {
         strategy="InPlace", new=[starting_pod("n")], olds=[old("a"), LEAVING], cards=free(3), leaving=0, mode="InPlace"
     ),
     "Recreate": Row(strategy="Recreate", cards=free(3), leaving=2, mode="Recreate"),
+    "no card, and none that old pods could give": Row(
+        new=[waiting(NOW - 999)], olds=[old("a", cards={"other/card": 1})], cards=free(0), leaving=0, mode="InPlace"
+    ),
+    "no card, a pod is missing": Row(new=[waiting()], olds=[old("a")], cards=free(0), leaving=0, mode="InPlace"),
+    "paused": Row(hold=PAUSED, new=[serving_pod("n")], olds=[old("a")], leaving=0, mode="Paused"),
+    "paused, the warm one replaces": Row(hold=PAUSED, new=[serving_pod("n")], leaving=1, mode="Paused"),
+    "paused, no card": Row(hold=PAUSED, new=[waiting()], cards=free(0), leaving=0, mode="Paused"),
+    "canary, starts": Row(hold=CANARY, new=[starting_pod("n")], leaving=0, mode="Surge"),
+    "canary, no card": Row(hold=CANARY, new=[waiting()], cards=free(0), leaving=1, mode="InPlace"),
+    "canary, warm": Row(hold=CANARY, new=[serving_pod("n")], leaving=1, mode="Canary"),
+    "canary, holds": Row(hold=CANARY, new=[serving_pod("n")], olds=[old("a")], leaving=0, mode="Canary"),
+    "canary, bad": Row(hold=CANARY, new=[BAD], leaving=0, mode="Stopped"),
+    "Recreate, bad new pod": Row(strategy="Recreate", new=[BAD], leaving=0, mode="Stopped"),
     "bad new pod": Row(new=[BAD], cards=free(3), leaving=0, mode="Stopped"),
     "bad new pod, no card": Row(strategy="InPlace", new=[BAD], cards=free(0), leaving=0, mode="Stopped"),
-    "bad beside a warm one": Row(new=[serving_pod("m"), BAD], cards=free(0), leaving=0, mode="Stopped"),
+    "bad beside a warm one": Row(new=[serving_pod("m"), BAD], cards=free(0), leaving=1, mode="Stopped"),
 }
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_old_pods_drain_by_the_table(row: Row) -> None:
-    made = stepped(fleet(row.new, row.olds), strategy=row.strategy, cards=row.cards)
+    made = stepped(fleet(row.new, row.olds), strategy=row.strategy, cards=row.cards, hold=row.hold)
     assert (len(drains(made)), made.mode) == (row.leaving, row.mode)
+
+
+def test_a_step_just_made_gives_the_replacement_time_to_take_the_card() -> None:
+    seen = fleet([waiting(NOW - 900)], BOTH)
+    assert drains(stepped(seen, cards=free(1), stepped_at=NOW - 59)) == []
+    assert len(drains(stepped(seen, cards=free(1), stepped_at=NOW - 60))) == 1
+
+
+def test_paused_grows_the_revision_that_serves() -> None:
+    assert scales(stepped(fleet([], BOTH), wanted=3, hold=PAUSED).actions) == {OLD: 3}
+
+
+def test_paused_shrinks_old_pods_first_and_leaves_one_of_several() -> None:
+    assert drains(stepped(fleet([serving_pod("n")], [old("a"), old("b", ready=False)]), hold=PAUSED)) == ["b"]
+    assert drains(stepped(fleet([serving_pod("n"), serving_pod("m")], [old("a")]), hold=PAUSED)) == ["m"]
+    assert drains(stepped(fleet([serving_pod("n")], [old("a")]), wanted=1, hold=PAUSED)) == ["a"]
+
+
+def test_an_old_pod_that_restarts_while_a_rollout_stands_is_left_to_heal() -> None:
+    cold = starting_pod("a", revision_hash=OLD)
+    assert scales(stepped(fleet([BAD], [cold, old("b")])).actions) == {}
+    assert scales(stepped(fleet([], [cold, old("b")]), hold=PAUSED).actions) == {}
+
+
+def test_a_canary_grows_old_pods_even_before_it_is_warm() -> None:
+    assert scales(stepped(fleet([starting_pod("n")], BOTH), wanted=5, hold=CANARY).actions) == {OLD: 4}
 
 
 def test_recreate_starts_nothing_before_the_last_old_pod_left() -> None:
@@ -151,8 +203,9 @@ def test_a_pod_that_never_gets_away_does_not_hold_up_a_rollout_for_ever() -> Non
     assert len(drains(stepped(long, cards=free(0)))) == 1
 
 
-def test_a_stopped_rollout_starts_no_further_pods() -> None:
-    assert scales(stepped(fleet([BAD], [old("a")]), wanted=4).actions) == {}
+def test_a_stopped_rollout_adds_pods_only_of_the_revision_that_serves() -> None:
+    assert scales(stepped(fleet([BAD], [old("a"), old("b")])).actions) == {}
+    assert scales(stepped(fleet([BAD], [old("a")]), wanted=4).actions) == {OLD: 3}
 
 
 def test_old_pods_that_do_not_exist_yet_are_no_longer_wanted() -> None:
@@ -178,7 +231,7 @@ def test_old_pods_that_do_not_exist_yet_are_no_longer_wanted() -> None:
     ],
 )
 def test_an_old_pod_that_cannot_serve_goes_at_once_outside_the_budget(pod: ObservedPod) -> None:
-    made = stepped(fleet([starting_pod("n", last_exit_code=1)], [pod, old("a")]))
+    made = stepped(fleet([starting_pod("n")], [pod, old("a")]))
     assert scales(made.actions)[OLD] == 1
     assert drains(made) == []
 
@@ -208,35 +261,6 @@ def test_the_last_warm_pod_by_plan_is_an_outage() -> None:
     assert stepped(fleet([waiting()], [old("a")]), wanted=1, cards=free(0)).outage
     assert not stepped(fleet([waiting()], BOTH), wanted=2, cards=free(0)).outage
     assert not stepped(fleet([serving_pod("n")], [old("a")]), wanted=1).outage
-
-
-@pytest.mark.parametrize(
-    ("cards", "per", "expected"),
-    [(free(3), 1, 3), (free(3), 2, 1), (free(0), 1, 0), (UNKNOWN, 1, None), (free(3), 0, None)],
-)
-def test_free_cards_count_in_pods(cards: Known[CardLedger] | Unknown, per: int, expected: int | None) -> None:
-    assert free_pods(cards, per) == expected
-
-
-@pytest.mark.parametrize(
-    ("pod", "cards", "per", "expected"),
-    [
-        (starting_pod("n"), free(0), 1, False),
-        (pending_pod("n", unschedulable=False), free(0), 1, False),
-        (waiting(), free(0), 1, True),
-        (waiting(), free(1), 1, False),
-        (waiting(), free(1), 2, True),
-        (waiting(NOW - 60), free(1), 1, True),
-        (waiting(), UNKNOWN, 1, False),
-        (waiting(NOW - 60), UNKNOWN, 1, True),
-        (waiting(), free(0), 0, False),
-        (waiting(NOW - 60), free(0), 0, True),
-    ],
-)
-def test_a_replacement_is_blocked_by_the_table(
-    pod: ObservedPod, cards: Known[CardLedger] | Unknown, per: int, expected: bool
-) -> None:
-    assert is_blocked(fleet([pod], BOTH), cards_per_pod=per, cards=cards, now=NOW) is expected
 
 
 def test_the_first_trouble_is_the_same_in_any_order() -> None:

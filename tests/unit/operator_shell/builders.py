@@ -132,10 +132,16 @@ class MemoryKube:
         self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
     ) -> AsyncIterator[list[Manifest]]:
         self._called("list", resource, labels or fields)
-        wanted = dict(part.split("=", 1) for part in labels.split(",") if part)
+        wanted = dict(part.split("=", 1) for part in labels.split(",") if "=" in part)
+        present = {part for part in labels.split(",") if part and "=" not in part}
         for (kind, where, _), item in list(self.objects.items()):
             have = item["metadata"].get("labels") or {}
-            if kind == resource and namespace in {"", where} and wanted.items() <= have.items():
+            if (
+                kind == resource
+                and namespace in {"", where}
+                and wanted.items() <= have.items()
+                and present <= have.keys()
+            ):
                 yield [copy.deepcopy(item)]
 
     async def list_all(self, resource: Resource, namespace: str = "", *, labels: str = "") -> list[Manifest]:

@@ -14,13 +14,12 @@ from imageedit_operator.kube.cards import (
     FRESH_S,
     CardBook,
     NodeCards,
-    extended,
     ledger,
     repelling_taints,
-    requested_by,
     usable_node,
 )
 from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.quantities import extended, requested_by
 from unit.operator_shell.builders import CARD, MemoryKube, holder, node, with_cards
 
 FORBIDDEN = ApiError(status=403, reason="Forbidden", message="nodes is forbidden")
@@ -120,6 +119,23 @@ async def test_one_snapshot_serves_every_resource_for_some_seconds() -> None:
     clock.now += 0.2
     await book.read(resource=CARD, count=1)
     assert kube.calls.count(("list", "nodes", "")) == 2
+
+
+def waiting(deployment: str, cards: int = 1) -> Manifest:
+    """A server pod without a node."""
+    pod = holder("", cards)
+    del pod["spec"]["nodeName"]
+    labels = {"imageedit.dev/deployment": deployment}
+    return {**pod, "metadata": {"namespace": "team", "name": f"{deployment}-pod", "labels": labels}}
+
+
+async def test_cards_that_other_resources_wait_for_are_claimed() -> None:
+    leaving = waiting("gone")
+    leaving["metadata"]["deletionTimestamp"] = "2026-11-30T03:00:00Z"
+    kube = with_cards(node(cards=4), waiting("edit"), waiting("other", cards=2), leaving)
+    answer = await CardBook(kube, clock=Clock()).read(resource=CARD, count=1, asker=("team", "edit"))
+    assert isinstance(answer, Known)
+    assert (answer.value.free, answer.value.claimed) == (4, 2)
 
 
 async def test_a_write_that_moves_cards_makes_the_snapshot_old() -> None:

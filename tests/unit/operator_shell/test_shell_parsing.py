@@ -88,7 +88,17 @@ def test_a_live_object_matches_when_it_has_every_wanted_field(wanted: Any, live:
 
 def test_an_empty_pod_is_pending_and_nothing_else() -> None:
     parsed = parse_pod({"metadata": {"name": "p", "uid": "u"}})
-    assert parsed == ObservedPod(name="p", uid="u", revision_hash="")
+    assert parsed == ObservedPod(name="p", uid="u", revision_hash="", cards={})
+
+
+def test_a_pod_has_the_time_of_its_node_and_the_cards_that_it_asks_for() -> None:
+    raw = pod()
+    raw["spec"]["containers"] = [{"name": "server", "resources": {"limits": {"huawei.com/Ascend910": "2"}}}]
+    raw["status"]["conditions"] = [
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-30T03:00:00Z"}
+    ]
+    parsed = parse_pod(raw)
+    assert (parsed.scheduled_at, parsed.cards) == (T0, {"huawei.com/Ascend910": 2})
 
 
 def test_a_running_pod_has_its_container_and_its_place() -> None:

@@ -14,9 +14,6 @@ from imageedit_operator.core.pods import (
     trouble,
 )
 
-DRAIN_TIMEOUT_S = 600
-"""Longest time a pod may take to finish what it accepted, before it is removed all the same."""
-
 DELETION_COST = -1000
 """Makes the ReplicaSet choose this pod before others that are equally (not) ready."""
 
@@ -68,8 +65,8 @@ def removable_at_once(pod: ObservedPod) -> bool:
 # | reports draining, accepting false, nothing in work  | yes  |
 # | gate closed longer than the drain timeout           | yes  |
 # | else                                                | no   |
-def is_done(pod: ObservedPod, now: float) -> bool:
-    """Whether a draining pod has finished, or has had its time."""
+def is_done(pod: ObservedPod, now: float, *, timeout_s: float) -> bool:
+    """Whether a draining pod has finished, or has had its time, `rollout.drainTimeout`."""
     if not is_draining(pod) or pod.ready:
         return False
     if not has_container(pod) or _another_container(pod):
@@ -78,7 +75,7 @@ def is_done(pod: ObservedPod, now: float) -> bool:
         report = pod.report.value
         if report.draining and not report.accepting and _is_idle(pod):
             return True
-    return now - pod.gate_since >= DRAIN_TIMEOUT_S
+    return now - pod.gate_since >= timeout_s
 
 
 def begin(pod: ObservedPod) -> tuple[Action, ...]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from imageedit_operator.core import conditions
 from imageedit_operator.core.actions import Action, DeletePod, PostEvent, SetGate
-from imageedit_operator.core.gates import CHECK_FAILED, RESTARTED, WRONG_REVISION
+from imageedit_operator.core.gates import CHECK_FAILED, DIGEST_MISMATCH, RESTARTED, WRONG_REVISION
+from imageedit_operator.core.stored import find
 
-_GATE_FAULTS = frozenset({CHECK_FAILED, WRONG_REVISION, RESTARTED})
+_GATE_FAULTS = frozenset({CHECK_FAILED, WRONG_REVISION, DIGEST_MISMATCH, RESTARTED})
 
 
 # | transition                                       | type    | reason            |
 # | the wanted revision changed                      | Normal  | RolloutStarted    |
 # | the wanted revision became complete              | Normal  | RolloutCompleted  |
+# | the wanted revision was given up                 | Warning | RevisionFailed    |
 # | a time without a warm pod was announced          | Warning | PlannedOutage     |
 # | the desired number changed                       | Normal  | Scaled            |
+# | the rollout is paused, or holds at its canary    | Normal  | Paused, CanaryHold|
 # | Progressing took a failure's reason              | Warning | the reason        |
 # | a gate closes for a fault                        | Warning | the gate's reason |
 # | a pod that is over is removed                    | Warning | PodFailed         |
@@ -24,7 +26,12 @@ def transitions(
     previous: Mapping[str, Any], status: Mapping[str, Any], actions: Iterable[Action], over: Mapping[str, str]
 ) -> tuple[PostEvent, ...]:
     """The events of the way from the stored status to the new one; `over` gives words for removed pods by uid."""
-    events = [*_of_revision(previous, status), *_of_scale(previous, status), *_of_progress(previous, status)]
+    events = [
+        *_of_revision(previous, status),
+        *_of_failure(previous, status),
+        *_of_scale(previous, status),
+        *_of_progress(previous, status),
+    ]
     for action in actions:
         if isinstance(action, SetGate) and not action.value and action.reason in _GATE_FAULTS:
             events.append(_warning(action.reason, f"pod {action.pod}: {action.message}"))
@@ -42,6 +49,14 @@ def _of_revision(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iter
         yield _normal("RolloutCompleted", f"all pods serve revision {update}")
 
 
+def _of_failure(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
+    failed = status.get("failedRevision")
+    if failed and previous.get("failedRevision") != failed:
+        why = status["failure"]
+        words = why["message"] or why["reason"]
+        yield _warning("RevisionFailed", f"revision {failed} is given up: {words}")
+
+
 def _of_scale(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
     before, desired = previous.get("desiredReplicas"), status["desiredReplicas"]
     if isinstance(before, int) and before != desired:
@@ -51,11 +66,13 @@ def _of_scale(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterabl
 
 
 def _of_progress(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
-    before, after = conditions.find(previous, "Progressing"), conditions.find(status, "Progressing")
+    before, after = find(previous, "Progressing"), find(status, "Progressing")
     if before.get("reason") == after.get("reason"):
         return
     if after["reason"] == "PlannedReplacement":
         yield _warning("PlannedOutage", after["message"])
+    elif after["reason"] in ("Paused", "CanaryHold"):
+        yield _normal(after["reason"], after["message"])
     elif after["status"] == "False" and after["reason"] != "Complete":
         yield _warning(after["reason"], after["message"])
 

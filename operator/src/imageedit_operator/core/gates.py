@@ -11,13 +11,23 @@ from dataclasses import dataclass
 
 from imageedit_operator.core.actions import SetGate
 from imageedit_operator.core.observed import Known, ObservedPod, WarmReport
-from imageedit_operator.core.pods import DRAINING, gate_container, gate_message, has_container, is_active, is_draining
+from imageedit_operator.core.pods import (
+    DRAINING,
+    digest_words,
+    gate_container,
+    gate_message,
+    has_container,
+    has_other_files,
+    is_active,
+    is_draining,
+)
 
 WARM = "Warm"
 RESTARTED = "ContainerRestarted"
 NOT_WARM = "NotWarm"
 CHECK_FAILED = "CheckFailed"
 WRONG_REVISION = "WrongRevision"
+DIGEST_MISMATCH = "DigestMismatch"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +52,8 @@ class Gate:
 # | 9  | runs                       | warm, check failed      | any      | False CheckFailed        |
 # | 10 | runs                       | not warm                | True     | False NotWarm            |
 # | 11 | runs                       | not warm                | other    | -                        |
-# | 12 | runs                       | warm, check good        | any      | True Warm                |
+# | 12 | runs                       | warm, of other files    | not True | False DigestMismatch     |
+# | 13 | runs                       | warm, check good        | any      | True Warm                |
 # A gate that has the wanted value and reason already, for this container, is left alone.
 def decide(pod: ObservedPod) -> Gate | None:  # noqa: PLR0911 - one return a row
     """The gate that this pod should have, or None to leave it."""
@@ -63,6 +74,8 @@ def decide(pod: ObservedPod) -> Gate | None:  # noqa: PLR0911 - one return a row
         return _closed(pod, CHECK_FAILED, report.check_message)
     if not report.warm:
         return _closed(pod, NOT_WARM, "no longer warm") if pod.gate is True else None
+    if has_other_files(pod, report):
+        return _closed(pod, DIGEST_MISMATCH, digest_words(pod, report))
     return _open(pod, report)
 
 

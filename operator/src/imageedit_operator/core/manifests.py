@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from imageedit_operator.core.drain import DRAIN_TIMEOUT_S
 from imageedit_operator.core.resource import ImageEditDeployment, Source
-from imageedit_operator.core.revision import deployment_name
+from imageedit_operator.core.revision import RECIPE, deployment_name, recipe
 
 API_PORT = 8000
 PROBE_PORT = 8080
@@ -18,7 +17,6 @@ MODELS_DIR = "/models"
 WARM_GATE = "imageedit.dev/warm"
 
 TERMINATION_MARGIN_S = 30
-TERMINATION_GRACE_S = DRAIN_TIMEOUT_S + TERMINATION_MARGIN_S
 """A pod that is deleted by others drains as long as one that we drain; the margin covers
 the propagation time and the process's own exit."""
 
@@ -58,6 +56,7 @@ def deployment(resource: ImageEditDeployment, hash_: str) -> dict[str, Any]:
             "name": deployment_name(resource.name, hash_),
             "namespace": resource.namespace,
             "labels": revision_labels,
+            "annotations": {RECIPE: recipe(resource)},
             "ownerReferences": [_owner(resource)],
         },
         "spec": {
@@ -120,7 +119,7 @@ def _pod_spec(resource: ImageEditDeployment, hash_: str) -> dict[str, Any]:
     npu = resource.accelerator.device == "npu"
     spec: dict[str, Any] = {
         "readinessGates": [{"conditionType": WARM_GATE}],
-        "terminationGracePeriodSeconds": TERMINATION_GRACE_S,
+        "terminationGracePeriodSeconds": int(resource.rollout.drain_timeout_s) + TERMINATION_MARGIN_S,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "securityContext": {

@@ -102,6 +102,14 @@ class ObservedPod:
     gate_message: str = ""
     gate_since: float = 0.0
     deletion_cost: int = 0
+    scheduled_at: float = 0.0
+    """When it got its node; 0 when that is not known."""
+    cards: Mapping[str, int] | None = None
+    """Extended resources that it asks for; None when they are not known."""
+    expected_digest: str = ""
+    """Digest that its revision's files had before, filled in by the plan; empty when there is none."""
+    overdue_s: float = 0.0
+    """The deadline that it was not warm within, filled in by the plan; 0 while it has time."""
     report: Known[WarmReport] | Unknown = field(
         default_factory=lambda: Unknown(reason="NotAsked", message="the pod was not asked")
     )
@@ -114,6 +122,8 @@ class CardLedger:
     allocatable: int
     requested: int
     """By every pod that holds or was given a card, foreign and terminating ones included."""
+    claimed: int = 0
+    """Of the free ones, those that waiting pods of other ImageEditDeployments are about to take."""
 
     @property
     def free(self) -> int:

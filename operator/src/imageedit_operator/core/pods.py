@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from imageedit_operator.core.observed import Known, ObservedPod
+from imageedit_operator.core.observed import Known, ObservedPod, WarmReport
 
 DRAINING = "Draining"
 """Gate reason of a pod that drains. It is the drain's only memory, and it is sticky."""
@@ -30,8 +30,13 @@ ADVICE = {
     "WarmupFailed": "read the pod's log; try fewer or smaller spec.server.sizes",
     "WorkerLost": "read the pod's log; the card or its memory may be at fault",
     "CheckFailed": "the model answers, but not with a picture; check the checkpoint and the device",
+    "DigestMismatch": "put the old files back, or give the new ones a spec.model.revision of their own",
+    "WarmupTimeout": "read the pod's log and events, or raise spec.rollout.progressDeadline",
     "WrongRevision": "the pod runs another revision than its label says; delete the pod",
 }
+
+REFUSALS = frozenset({"CheckFailed", "WrongRevision", "DigestMismatch"})
+"""Gate reasons of a pod that is up and must not serve."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,9 +101,12 @@ def gate_container(message: str) -> str:
 # | report of another revision                     | WrongRevision                           |
 # | report: warm, check failed                     | CheckFailed                             |
 # | report: not warm, error                        | the error's reason                      |
+# | report: warm, of other files than before       | DigestMismatch                          |
 # | report: warm                                   | none                                    |
 # | gate open, not asked now                       | none                                    |
+# | does not answer now, its gate was refused      | the gate's reason                       |
 # | exited with an error before, not warm since    | the exit message's reason, or CrashLoop |
+# | longer on its node than the deadline           | WarmupTimeout                           |
 def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a row
     """What keeps this pod from serving that waiting alone does not cure."""
     if not is_live(pod):
@@ -110,17 +118,46 @@ def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a
     if pod.waiting_reason == "CrashLoopBackOff":
         return _exited(pod)
     if isinstance(pod.report, Known) and has_container(pod):
-        report = pod.report.value
-        if report.revision_hash != pod.revision_hash:
-            return _named(pod, "WrongRevision", f"it reports revision {report.revision_hash or 'none'}")
-        if report.warm:
-            return None if report.check_ok else _named(pod, "CheckFailed", report.check_message)
-        if report.error_reason:
-            known = report.error_reason in EXIT_REASONS
-            return _named(pod, report.error_reason if known else "WarmupFailed", report.error_message)
+        reported = _of_report(pod, pod.report.value)
+        if reported is not None or pod.report.value.warm:
+            return reported
     if pod.gate is True and has_container(pod):
         return None
-    return _exited(pod) if pod.last_exit_code else None
+    if pod.gate is False and pod.gate_reason in REFUSALS and _proven_for_this_container(pod):
+        return _named(pod, pod.gate_reason, pod.gate_message.partition(": ")[2])
+    if pod.last_exit_code:
+        return _exited(pod)
+    if pod.overdue_s:
+        return _named(pod, "WarmupTimeout", f"is not warm within {pod.overdue_s:.0f} s on its node")
+    return None
+
+
+def _of_report(pod: ObservedPod, report: WarmReport) -> Trouble | None:
+    if report.revision_hash != pod.revision_hash:
+        return _named(pod, "WrongRevision", f"it reports revision {report.revision_hash or 'none'}")
+    if report.warm and not report.check_ok:
+        return _named(pod, "CheckFailed", report.check_message)
+    if report.warm:
+        return _named(pod, "DigestMismatch", digest_words(pod, report)) if has_other_files(pod, report) else None
+    if report.error_reason:
+        known = report.error_reason in EXIT_REASONS
+        return _named(pod, report.error_reason if known else "WarmupFailed", report.error_message)
+    return None
+
+
+def has_other_files(pod: ObservedPod, report: WarmReport) -> bool:
+    """Loaded other bytes than its revision was first warmed with; an open gate is not closed for it."""
+    known = pod.expected_digest and report.digest
+    return pod.gate is not True and bool(known) and report.digest != pod.expected_digest
+
+
+def digest_words(pod: ObservedPod, report: WarmReport) -> str:
+    """What differs, in words."""
+    return f"loaded files of digest {report.digest}, but the revision has {pod.expected_digest}"
+
+
+def _proven_for_this_container(pod: ObservedPod) -> bool:
+    return has_container(pod) and gate_container(pod.gate_message) == pod.container_id
 
 
 def _exited(pod: ObservedPod) -> Trouble:

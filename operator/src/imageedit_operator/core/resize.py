@@ -17,6 +17,8 @@ class Group:
 
     deployment: ObservedDeployment
     pods: tuple[ObservedPod, ...]
+    drain_timeout_s: float = 600.0
+    """Longest time a pod may take to finish what it accepted, before it is removed all the same."""
 
     @property
     def live(self) -> tuple[ObservedPod, ...]:
@@ -27,6 +29,10 @@ class Group:
     def draining(self) -> tuple[ObservedPod, ...]:
         """Pods that are chosen to leave and still there."""
         return tuple(pod for pod in self.pods if is_draining(pod))
+
+    def done(self, now: float) -> tuple[ObservedPod, ...]:
+        """Draining pods that have finished, or have had their time."""
+        return tuple(pod for pod in self.draining if drain.is_done(pod, now, timeout_s=self.drain_timeout_s))
 
     @property
     def missing(self) -> int:
@@ -66,7 +72,7 @@ def remove(group: Group, victims: Iterable[ObservedPod], *, absent: int, now: fl
         return _reminders(group.draining)
     victims = tuple(victims)
     at_once = tuple(pod for pod in victims if drain.removable_at_once(pod))
-    done = tuple(pod for pod in group.draining if drain.is_done(pod, now))
+    done = group.done(now)
     begun = [action for pod in victims if not drain.removable_at_once(pod) for action in drain.begin(pod)]
     waiting = _reminders(pod for pod in group.draining if pod not in done)
     if _first_to_go(group, (*at_once, *done), costs=_cost_for((*at_once, *done))):
@@ -77,7 +83,7 @@ def remove(group: Group, victims: Iterable[ObservedPod], *, absent: int, now: fl
 
 
 def _grow(group: Group, goal: int, *, limit: int, now: float) -> tuple[Action, ...]:
-    done = [pod for pod in group.draining if drain.is_done(pod, now)]
+    done = group.done(now)
     replaced = done[: goal - group.usable]  # their ReplicaSet fills the place with a new pod
     unfinished = len(group.draining) - len(replaced)
     replicas = min(goal + unfinished, max(limit, group.deployment.replicas))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from imageedit_operator.core.fields import InvalidResource, choice, integer, mapping, seconds, text
+from imageedit_operator.core.rollout_spec import Rollout, parse_rollout
+
 DEVICES = ("npu", "cpu")
-STRATEGIES = ("Auto", "Surge", "InPlace", "Recreate")
 POLICIES = ("QueueDepth",)
 
-_DURATION = re.compile(r"([1-9][0-9]*)([smh])")
+RESTARTED_AT = "imageedit.dev/restarted-at"
+PROMOTED = "imageedit.dev/promoted-revision"
+
 _SIZE = re.compile(r"([0-9]{2,4})x([0-9]{2,4})")
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
-
-
-class InvalidResource(Exception):
-    """A field has a value that the schema would refuse; the message names the field."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +26,12 @@ class Source:
     kind: str
     claim_name: str = ""
     path: str = ""
+
+    def manifest(self) -> dict[str, Any]:
+        """As it stands in a spec."""
+        if self.kind == "pvc":
+            return {"pvc": {"claimName": self.claim_name, **({"path": self.path} if self.path else {})}}
+        return {self.kind: {"path": self.path} if self.kind == "hostPath" else {}}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +88,13 @@ class ImageEditDeployment:
     accelerator: Accelerator
     replicas: int
     autoscaling: Autoscaling | None
-    strategy: str
+    rollout: Rollout
+    history_limit: int
+    """Deployments of earlier revisions that are kept at no replicas."""
+    restarted_at: str = ""
+    """Any text; a change of it rolls."""
+    promoted: str = ""
+    """Hash of the revision whose canary may go on."""
 
 
 def parse(manifest: Mapping[str, Any]) -> ImageEditDeployment:
@@ -94,42 +104,36 @@ def parse(manifest: Mapping[str, Any]) -> ImageEditDeployment:
         InvalidResource: a field is missing or out of range. The apiserver refuses these
             too; an object stored under an older schema can still carry one.
     """
-    metadata = _mapping(manifest, "metadata", "metadata")
-    spec = _mapping(manifest, "spec", "spec")
+    metadata = mapping(manifest, "metadata", "metadata")
+    spec = mapping(manifest, "spec", "spec")
     autoscaling = spec.get("autoscaling")
     return ImageEditDeployment(
-        name=_text(metadata, "name", "metadata.name", limit=40),
+        name=text(metadata, "name", "metadata.name", limit=40),
         namespace=str(metadata.get("namespace", "default")),
         uid=str(metadata.get("uid", "")),
         generation=int(metadata.get("generation", 0)),
         deleting=bool(metadata.get("deletionTimestamp")),
-        model=_model(_mapping(spec, "model", "spec.model")),
-        server=_server(_mapping(spec, "server", "spec.server")),
-        accelerator=_accelerator(_mapping(spec, "accelerator", "spec.accelerator", optional=True)),
-        replicas=_integer(spec, "replicas", "spec.replicas", default=1, low=0, high=1000),
-        autoscaling=None if autoscaling is None else _autoscaling(_mapping(spec, "autoscaling", "spec.autoscaling")),
-        strategy=_choice(
-            _mapping(spec, "rollout", "spec.rollout", optional=True),
-            "strategy",
-            "spec.rollout.strategy",
-            STRATEGIES,
-        ),
+        model=_model(mapping(spec, "model", "spec.model")),
+        server=_server(mapping(spec, "server", "spec.server")),
+        accelerator=_accelerator(mapping(spec, "accelerator", "spec.accelerator", optional=True)),
+        replicas=integer(spec, "replicas", "spec.replicas", default=1, low=0, high=1000),
+        autoscaling=None if autoscaling is None else _autoscaling(mapping(spec, "autoscaling", "spec.autoscaling")),
+        rollout=parse_rollout(mapping(spec, "rollout", "spec.rollout", optional=True)),
+        history_limit=integer(spec, "revisionHistoryLimit", "spec.revisionHistoryLimit", default=3, low=0, high=10),
+        restarted_at=_annotation(metadata, RESTARTED_AT),
+        promoted=_annotation(metadata, PROMOTED),
     )
 
 
-def seconds(text: object, field: str) -> float:
-    """Seconds of a duration such as `60s`, `5m` or `1h`; `field` is named when it is none."""
-    match = _DURATION.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        raise InvalidResource(f"{field}: {text!r} is not a duration such as 60s, 5m or 1h")
-    return float(int(match[1]) * _SECONDS[match[2]])
+def _annotation(metadata: Mapping[str, Any], name: str) -> str:
+    return str((metadata.get("annotations") or {}).get(name, ""))
 
 
 def _model(model: Mapping[str, Any]) -> Model:
     return Model(
-        name=_text(model, "name", "spec.model.name", limit=128),
-        revision=_text(model, "revision", "spec.model.revision", limit=128),
-        source=_source(_mapping(model, "source", "spec.model.source")),
+        name=text(model, "name", "spec.model.name", limit=128),
+        revision=text(model, "revision", "spec.model.revision", limit=128),
+        source=_source(mapping(model, "source", "spec.model.source")),
     )
 
 
@@ -138,14 +142,14 @@ def _source(source: Mapping[str, Any]) -> Source:
     if len(kinds) != 1:
         raise InvalidResource("spec.model.source: set exactly one of pvc, hostPath and demo")
     field = f"spec.model.source.{kinds[0]}"
-    body = _mapping(source, kinds[0], field)
+    body = mapping(source, kinds[0], field)
     if kinds[0] == "pvc":
         path = str(body.get("path", ""))
         if path.startswith("/") or ".." in path.split("/"):
             raise InvalidResource(f"{field}.path: {path!r} must be relative to the volume, without '..'")
-        return Source(kind="pvc", claim_name=_text(body, "claimName", f"{field}.claimName", limit=253), path=path)
+        return Source(kind="pvc", claim_name=text(body, "claimName", f"{field}.claimName", limit=253), path=path)
     if kinds[0] == "hostPath":
-        path = _text(body, "path", f"{field}.path", limit=4096)
+        path = text(body, "path", f"{field}.path", limit=4096)
         if not path.startswith("/") or ".." in path.split("/"):
             raise InvalidResource(f"{field}.path: {path!r} must be absolute, without '..'")
         return Source(kind="hostPath", path=path)
@@ -160,76 +164,44 @@ def _server(server: Mapping[str, Any]) -> Server:
         match = _SIZE.fullmatch(str(size))
         if match is None or any(int(side) % 32 or not 64 <= int(side) <= 2048 for side in match.groups()):
             raise InvalidResource(f"spec.server.sizes: both sides of {size!r} must be multiples of 32 from 64 to 2048")
-    steps = _mapping(server, "steps", "spec.server.steps", optional=True)
-    queue = _mapping(server, "queue", "spec.server.queue", optional=True)
+    steps = mapping(server, "steps", "spec.server.steps", optional=True)
+    queue = mapping(server, "queue", "spec.server.queue", optional=True)
     return Server(
-        image=_text(server, "image", "spec.server.image", limit=1024),
+        image=text(server, "image", "spec.server.image", limit=1024),
         sizes=tuple(str(size) for size in sizes),
-        steps=_integer(steps, "standard", "spec.server.steps.standard", default=16, low=2, high=100),
-        queue_hard_limit=_integer(queue, "hardLimit", "spec.server.queue.hardLimit", default=50, low=0, high=1000),
+        steps=integer(steps, "standard", "spec.server.steps.standard", default=16, low=2, high=100),
+        queue_hard_limit=integer(queue, "hardLimit", "spec.server.queue.hardLimit", default=50, low=0, high=1000),
     )
 
 
 def _accelerator(accelerator: Mapping[str, Any]) -> Accelerator:
     return Accelerator(
-        device=_choice(accelerator, "device", "spec.accelerator.device", DEVICES),
+        device=choice(accelerator, "device", "spec.accelerator.device", DEVICES),
         resource_name=str(accelerator.get("resourceName", "huawei.com/Ascend910")),
-        count=_integer(accelerator, "count", "spec.accelerator.count", default=1, low=1, high=16),
+        count=integer(accelerator, "count", "spec.accelerator.count", default=1, low=1, high=16),
     )
 
 
 def _autoscaling(autoscaling: Mapping[str, Any]) -> Autoscaling:
-    low = _integer(autoscaling, "minReplicas", "spec.autoscaling.minReplicas", default=1, low=1, high=1000)
-    high = _integer(autoscaling, "maxReplicas", "spec.autoscaling.maxReplicas", default=None, low=1, high=1000)
+    low = integer(autoscaling, "minReplicas", "spec.autoscaling.minReplicas", default=1, low=1, high=1000)
+    high = integer(autoscaling, "maxReplicas", "spec.autoscaling.maxReplicas", default=None, low=1, high=1000)
     if high < low:
         raise InvalidResource(f"spec.autoscaling.maxReplicas: {high} is below minReplicas {low}")
-    _choice(autoscaling, "policy", "spec.autoscaling.policy", POLICIES)
-    depth = _mapping(autoscaling, "queueDepth", "spec.autoscaling.queueDepth", optional=True)
-    metrics = _mapping(autoscaling, "metrics", "spec.autoscaling.metrics")
-    prometheus = _mapping(metrics, "prometheus", "spec.autoscaling.metrics.prometheus")
+    choice(autoscaling, "policy", "spec.autoscaling.policy", POLICIES)
+    depth = mapping(autoscaling, "queueDepth", "spec.autoscaling.queueDepth", optional=True)
+    metrics = mapping(autoscaling, "metrics", "spec.autoscaling.metrics")
+    prometheus = mapping(metrics, "prometheus", "spec.autoscaling.metrics.prometheus")
     field = "spec.autoscaling.metrics.prometheus.address"
-    address = _text(prometheus, "address", field, limit=2048)
+    address = text(prometheus, "address", field, limit=2048)
     if not address.startswith(("http://", "https://")):
         raise InvalidResource(f"{field}: {address!r} must begin with http:// or https://")
     return Autoscaling(
         min_replicas=low,
         max_replicas=high,
-        target_per_replica=_integer(
+        target_per_replica=integer(
             depth, "targetPerReplica", "spec.autoscaling.queueDepth.targetPerReplica", default=2, low=1, high=1000
         ),
         prometheus_address=address,
         max_age_s=seconds(metrics.get("maxAge", "60s"), "spec.autoscaling.metrics.maxAge"),
         hold_s=seconds(autoscaling.get("hold", "5m"), "spec.autoscaling.hold"),
     )
-
-
-def _mapping(parent: Mapping[str, Any], key: str, field: str, *, optional: bool = False) -> Mapping[str, Any]:
-    value = parent.get(key)
-    if value is None and optional:
-        return {}
-    if not isinstance(value, Mapping):
-        raise InvalidResource(f"{field}: is required and must be an object")
-    return value
-
-
-def _text(parent: Mapping[str, Any], key: str, field: str, *, limit: int) -> str:
-    value = parent.get(key)
-    if not isinstance(value, str) or not 1 <= len(value) <= limit:
-        raise InvalidResource(f"{field}: is required, a text of 1 to {limit} characters")
-    return value
-
-
-def _integer(parent: Mapping[str, Any], key: str, field: str, *, default: int | None, low: int, high: int) -> int:
-    value = parent.get(key, default)
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        value = int(value)  # some JSON writers turn 2 into 2.0
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InvalidResource(f"{field}: {value!r} must be a whole number from {low} to {high}")
-    return value
-
-
-def _choice(parent: Mapping[str, Any], key: str, field: str, choices: tuple[str, ...]) -> str:
-    value = parent.get(key, choices[0])
-    if value not in choices:
-        raise InvalidResource(f"{field}: {value!r} must be one of {', '.join(choices)}")
-    return str(value)

@@ -10,6 +10,9 @@ from imageedit_operator.core.resource import ImageEditDeployment
 
 HASH_LENGTH = 10
 
+RECIPE = "imageedit.dev/revision-spec"
+"""Annotation of a Deployment: what of the spec made this revision, to go back to."""
+
 
 def revision_hash(resource: ImageEditDeployment) -> str:
     """Ten hexadecimal digits, safe in a DNS label and in a label value.
@@ -19,13 +22,54 @@ def revision_hash(resource: ImageEditDeployment) -> str:
     | spec.model.* | rolls |
     | spec.server.* | rolls |
     | spec.accelerator.* | rolls |
-    | spec.replicas, spec.autoscaling, spec.rollout | takes effect on the pods that run |
+    | annotation imageedit.dev/restarted-at | rolls |
+    | other fields of spec | takes effect on the pods that run |
     | metadata, labels and the operator's own version | nothing |
 
     Hashed are the meanings and not the manifest: a default that is written out, and sizes
     in another order (the list is a set), are the same revision.
     """
     text = json.dumps(_identity(resource), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _digest(text)
+
+
+def recipe(resource: ImageEditDeployment) -> str:
+    """The fields of the spec that make the revision, as JSON that can be put back into a spec.
+
+    `restartedAt`, where there is one, is the annotation that is part of the revision too.
+    """
+    model, server, accelerator = resource.model, resource.server, resource.accelerator
+    made: dict[str, Any] = {
+        "model": {"name": model.name, "revision": model.revision, "source": model.source.manifest()},
+        "server": {
+            "image": server.image,
+            "sizes": list(server.sizes),
+            "steps": {"standard": server.steps},
+            "queue": {"hardLimit": server.queue_hard_limit},
+        },
+        "accelerator": {
+            "device": accelerator.device,
+            "resourceName": accelerator.resource_name,
+            "count": accelerator.count,
+        },
+        **({"restartedAt": resource.restarted_at} if resource.restarted_at else {}),
+    }
+    return json.dumps(made, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def files_key(resource: ImageEditDeployment) -> str:
+    """Names the place and the revision of the model's files: under one key there is one digest.
+
+    The demo checkpoint lies inside the image, so another image may have another one.
+    """
+    source = resource.model.source
+    place = [source.kind, source.claim_name, source.path, resource.model.revision]
+    if source.kind == "demo":
+        place.append(resource.server.image)
+    return _digest(json.dumps(place))
+
+
+def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_LENGTH]
 
 
@@ -51,4 +95,5 @@ def _identity(resource: ImageEditDeployment) -> dict[str, Any]:
             "queue": server.queue_hard_limit,
         },
         "accelerator": [accelerator.device, accelerator.resource_name, accelerator.count],
+        **({"restarted": resource.restarted_at} if resource.restarted_at else {}),
     }

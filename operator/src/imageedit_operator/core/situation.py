@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from imageedit_operator.core import rollout
-from imageedit_operator.core.conditions import Situation, find
+from imageedit_operator.core.fleet import Fleet
+from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed import Known, ObservedPod
 from imageedit_operator.core.pods import Trouble, is_serving
+from imageedit_operator.core.progress import Situation
 from imageedit_operator.core.resource import ImageEditDeployment
-from imageedit_operator.core.rollout import Fleet, Step
+from imageedit_operator.core.rollout import Step, is_steady
 from imageedit_operator.core.scaling import Decision
+from imageedit_operator.core.stored import find
+from imageedit_operator.core.target import Target
 
 
 def read(
@@ -21,29 +24,38 @@ def read(
     step: Step,
     *,
     decision: Decision | None,
-    conflict: Trouble | None,
+    trouble: Trouble | None,
     wanted: int,
-    hash_: str,
+    goal: Target,
+    spec_hash: str,
+    hold: Hold | None,
+    still: bool,
     ours: Sequence[ObservedPod],
 ) -> Situation:
     """The situation of one look, with the step that was decided on it."""
     live = fleet.wanted.live if fleet is not None else ()
     serving = sum(is_serving(pod) for pod in ours)
-    complete = fleet is not None and _is_complete(fleet, wanted)
-    served = previous.get("currentRevision", hash_)
-    rolling = not complete and (bool(fleet and fleet.old) or (wanted > 0 and served != hash_))
+    complete = fleet is not None and is_steady(fleet, wanted)
+    served = previous.get("currentRevision", goal.revision)
+    rolling = not complete and (bool(fleet and fleet.old) or (wanted > 0 and served != goal.revision))
     announced = find(previous, "Progressing").get("reason") == "PlannedReplacement"
     return Situation(
         wanted=wanted,
-        hash=hash_,
+        hash=goal.revision,
+        spec_hash=spec_hash,
         serving=serving,
         complete=complete,
         rolling=rolling,
-        strategy=resource.strategy,
+        proven=previous.get("lastGoodRevision") == goal.revision,
+        failure=goal.failure,
+        hold=hold,
+        still=still,
+        strategy=resource.rollout.strategy,
         mode=step.mode,
         outage=step.outage or (announced and rolling and serving == 0),
-        expected_outage_s=_expected_warmup(previous, ours),
-        trouble=conflict or (rollout.first_trouble(fleet) if fleet is not None else None),
+        expected_drain_s=_expected_drain(fleet),
+        expected_warmup_s=_expected_warmup(previous, ours),
+        trouble=trouble,
         unschedulable=next((pod for pod in live if not pod.node and pod.unschedulable), None),
         resource_name=resource.accelerator.resource_name,
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
@@ -51,9 +63,23 @@ def read(
     )
 
 
-def _is_complete(fleet: Fleet, wanted: int) -> bool:
-    pods = fleet.wanted.pods
-    return not fleet.old and len(pods) == wanted == fleet.wanted.deployment.replicas and all(map(is_serving, pods))
+# | the old pods that serve                 | they drain for                                     |
+# | do not answer                           | the drain timeout at most                          |
+# | report what they work on                | that many edits of the slowest size, the same most |
+def _expected_drain(fleet: Fleet | None) -> float:
+    """Seconds until the slowest of the serving old pods has finished what it accepted."""
+    if fleet is None:
+        return 0.0
+    most_s = fleet.wanted.drain_timeout_s
+    return max((min(most_s, _work_s(pod, most_s)) for pod in fleet.old_serving), default=0.0)
+
+
+def _work_s(pod: ObservedPod, unknown_s: float) -> float:
+    if not isinstance(pod.report, Known):
+        return unknown_s
+    report = pod.report.value
+    edits = report.running + report.waiting
+    return edits * max(report.edit_s_by_size.values(), default=unknown_s) if edits else 0.0
 
 
 def _expected_warmup(previous: Mapping[str, Any], ours: Sequence[ObservedPod]) -> float | None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from imageedit_operator.core import conditions
-from imageedit_operator.core.conditions import Answer, Situation
+from imageedit_operator.core import conditions, record, target
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.pods import is_active, is_draining, is_serving
+from imageedit_operator.core.progress import Answer, Situation
+from imageedit_operator.core.record import Record
 from imageedit_operator.core.scaling import Decision
+from imageedit_operator.core.stored import timestamp
+from imageedit_operator.core.target import Failure
+
+RECENT_WARMUPS = 20
+"""Measured warm-ups that are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +31,9 @@ class Facts:
     cards: Known[CardLedger] | Unknown
     warmups_s: tuple[float, ...]
     """Of pods whose gate opens in this plan."""
+    revisions: tuple[Mapping[str, Any], ...]
+    failure: Failure | None
+    record: Record
 
 
 def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, now: float) -> dict[str, Any]:
@@ -35,13 +45,16 @@ def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, no
         "phase": _phase(situation, active),
         "replicas": len(active),
         "readyReplicas": ready,
-        "updatedReplicas": sum(pod.revision_hash == situation.hash for pod in active),
+        "updatedReplicas": sum(pod.revision_hash == situation.spec_hash for pod in active),
         "startingReplicas": sum(not is_serving(pod) and not is_draining(pod) for pod in active),
         "desiredReplicas": situation.wanted,
         "ready": f"{ready}/{situation.wanted}",
         "selector": facts.selector,
-        "updateRevision": situation.hash,
+        "updateRevision": situation.spec_hash,
         **_revisions(situation, active, previous),
+        **target.write(facts.failure),
+        **({} if situation.complete else {"rollout": record.write(facts.record)}),
+        "revisions": [dict(entry) for entry in facts.revisions],
         **_scaling(situation.wanted, situation.decision, previous, now=now),
         **_warmup(facts.warmups_s, previous),
         "conditions": list(conditions.build(situation, previous, generation=facts.generation, now=now)),
@@ -104,7 +117,7 @@ def _scaling(
     before = previous.get("desiredReplicas")
     if decision is not None and isinstance(before, int) and before != wanted:
         made = {
-            "lastScaleTime": conditions.timestamp(now),
+            "lastScaleTime": timestamp(now),
             "decision": f"{before} -> {wanted}",
             "reasons": list(decision.reasons),
         }
@@ -114,8 +127,14 @@ def _scaling(
 
 def _warmup(warmups_s: tuple[float, ...], previous: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if warmups_s:
-        return {"warmup": {"lastSeconds": round(max(warmups_s), 1)}}
+        seen = [*previous.get("warmup", {}).get("recentSeconds", ()), *(round(value, 1) for value in warmups_s)]
+        recent = seen[-RECENT_WARMUPS:]
+        return {"warmup": {"lastSeconds": recent[-1], "p95Seconds": _p95(recent), "recentSeconds": recent}}
     return {"warmup": dict(previous["warmup"])} if "warmup" in previous else {}
+
+
+def _p95(values: list[float]) -> float:
+    return sorted(values)[math.ceil(0.95 * len(values)) - 1]
 
 
 def _cards(

@@ -16,10 +16,13 @@ from typing import Any
 from imageedit_operator.core.observed import CardLedger, Known, Unknown
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import NODES, PODS, Kube
+from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL
+from imageedit_operator.kube.quantities import add, extended, requested_by
 
 FRESH_S = 3.0
 COST_FACTOR = 20.0
 """A snapshot is kept for at least this many times what reading it took: large clusters are read less often."""
+WAITS_FOR_NODE = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
 HOLDS_CARDS = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 Raw = Mapping[str, Any]
@@ -35,6 +38,16 @@ class NodeCards:
     requested: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """A server pod that has no node yet and will take the next cards."""
+
+    namespace: str
+    deployment: str
+    """Name of its ImageEditDeployment."""
+    requested: Mapping[str, int]
+
+
 def usable_node(node: Raw) -> bool:
     """True when the node takes new pods, taints apart."""
     spec, status = node.get("spec") or {}, node.get("status") or {}
@@ -48,35 +61,7 @@ def repelling_taints(node: Raw) -> frozenset[tuple[str, str]]:
     return frozenset((t["key"], t["effect"]) for t in taints if t.get("effect") in {"NoSchedule", "NoExecute"})
 
 
-def extended(quantities: Raw | None) -> dict[str, int]:
-    """The extended resources (`domain/name`) in a map of quantities; they are always whole numbers."""
-    found: dict[str, int] = {}
-    for name, text in (quantities or {}).items():
-        if "/" not in name or "kubernetes.io/" in name:
-            continue
-        try:
-            found[name] = _whole(str(text))
-        except ValueError:
-            continue  # not a count, so not a card
-    return found
-
-
-def requested_by(pod: Raw) -> dict[str, int]:
-    """Extended resources that the pod holds: its containers together, or its largest init container."""
-    spec = pod.get("spec") or {}
-    total: dict[str, int] = {}
-    for container in spec.get("containers") or []:
-        _add(total, _requests(container))
-    for container in spec.get("initContainers") or []:
-        if container.get("restartPolicy") == "Always":  # a sidecar runs beside the containers
-            _add(total, _requests(container))
-    for container in spec.get("initContainers") or []:
-        for name, count in _requests(container).items():
-            total[name] = max(total.get(name, 0), count)
-    return total
-
-
-def ledger(nodes: Iterable[NodeCards], *, resource: str, count: int) -> CardLedger:
+def ledger(nodes: Iterable[NodeCards], *, resource: str, count: int, claimed: int = 0) -> CardLedger:
     """Cards of one kind; what is left on a node beyond whole sets of `count` is not free for a pod.
 
     Our pods tolerate one taint: NoSchedule with the resource's name, by which card nodes are often reserved.
@@ -88,7 +73,7 @@ def ledger(nodes: Iterable[NodeCards], *, resource: str, count: int) -> CardLedg
         has = node.allocatable.get(resource, 0)
         allocatable += has
         free += max(0, has - node.requested.get(resource, 0)) // count * count
-    return CardLedger(allocatable=allocatable, requested=allocatable - free)
+    return CardLedger(allocatable=allocatable, requested=allocatable - free, claimed=claimed)
 
 
 class CardBook:
@@ -100,17 +85,28 @@ class CardBook:
         self._lock = asyncio.Lock()
         self._read_at = float("-inf")
         self._fresh_s = FRESH_S
+        self._claims: list[Claim] = []
         self._nodes: list[NodeCards] | Unknown = Unknown(reason="NotAsked", message="nodes were not read")
 
-    async def read(self, *, resource: str, count: int) -> Known[CardLedger] | Unknown:
-        """The ledger of one resource name, from a snapshot of a few seconds at most; never raises ApiError."""
+    async def read(
+        self, *, resource: str, count: int, asker: tuple[str, str] = ("", "")
+    ) -> Known[CardLedger] | Unknown:
+        """The ledger of one resource name, from a snapshot of a few seconds at most; never raises ApiError.
+
+        `asker` is namespace and name of the ImageEditDeployment whose own waiting pods claim nothing from it.
+        """
         async with self._lock:
             if self._clock() - self._read_at >= self._fresh_s:
                 await self._refresh()
             if isinstance(self._nodes, Unknown):
                 return self._nodes
             age_s = self._clock() - self._read_at
-            return Known(value=ledger(self._nodes, resource=resource, count=count), age_s=age_s)
+            claimed = sum(
+                claim.requested.get(resource, 0)
+                for claim in self._claims
+                if (claim.namespace, claim.deployment) != asker
+            )
+            return Known(value=ledger(self._nodes, resource=resource, count=count, claimed=claimed), age_s=age_s)
 
     def forget(self) -> None:
         """Something that gives or takes cards was just written: read again at the next question."""
@@ -120,6 +116,7 @@ class CardBook:
         started = self._clock()
         try:
             self._nodes = await self._snapshot()
+            self._claims = await self._waiting() if self._nodes else []
         except ApiError as error:
             reason = "Forbidden" if error.forbidden else "ApiError"
             hint = "; grant the operator list on nodes and pods in all namespaces" if error.forbidden else ""
@@ -139,22 +136,17 @@ class CardBook:
                 for pod in page:
                     node_cards = nodes.get(pod["spec"].get("nodeName", ""))
                     if node_cards is not None:
-                        _add(node_cards.requested, requested_by(pod))
+                        add(node_cards.requested, requested_by(pod))
         return list(nodes.values())
 
-
-def _requests(container: Raw) -> dict[str, int]:
-    resources = container.get("resources") or {}
-    return extended(resources.get("limits")) | extended(resources.get("requests"))
-
-
-def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
-    for name, count in more.items():
-        total[name] = total.get(name, 0) + count
-
-
-def _whole(text: str) -> int:
-    for suffix, factor in (("k", 1000), ("M", 1_000_000)):
-        if text.endswith(suffix):
-            return int(text[:-1]) * factor
-    return int(text)
+    async def _waiting(self) -> list[Claim]:
+        return [
+            Claim(
+                namespace=pod["metadata"].get("namespace", ""),
+                deployment=pod["metadata"]["labels"][DEPLOYMENT_LABEL],
+                requested=requested_by(pod),
+            )
+            async for page in self._kube.pages(PODS, labels=DEPLOYMENT_LABEL, fields=WAITS_FOR_NODE)
+            for pod in page
+            if "deletionTimestamp" not in pod["metadata"]
+        ]

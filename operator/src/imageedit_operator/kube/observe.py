@@ -115,7 +115,9 @@ class Observer:
         accelerator = resource.accelerator
         if not accelerator.resource_name:
             return Unknown(reason="NoCardAsked", message="spec.accelerator.resourceName is empty: pods ask for no card")
-        return await self._cards.read(resource=accelerator.resource_name, count=accelerator.count)
+        return await self._cards.read(
+            resource=accelerator.resource_name, count=accelerator.count, asker=(resource.namespace, resource.name)
+        )
 
     async def _queue(self, resource: ImageEditDeployment, pods: Sequence[ObservedPod]) -> Known[QueueSample] | Unknown:
         if resource.autoscaling is None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
+from imageedit_operator.kube.quantities import requested_by
 
 REVISION_LABEL = "imageedit.dev/revision"
 DEPLOYMENT_LABEL = "imageedit.dev/deployment"
@@ -110,6 +111,8 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         gate_message=(gate or {}).get("message") or "",
         gate_since=epoch_s((gate or {}).get("lastTransitionTime")),
         deletion_cost=_deletion_cost(metadata),
+        scheduled_at=epoch_s(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else 0.0,
+        cards=requested_by(raw),
         report=report or Unknown(reason="NotAsked", message="the pod was not asked"),
     )
 

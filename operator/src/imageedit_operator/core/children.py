@@ -1,0 +1,55 @@
+"""The children that are no pods of a rollout: the Service, a new Deployment, and what is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from imageedit_operator.core import manifests
+from imageedit_operator.core.actions import Action, ApplyService, CreateDeployment, DeletePod
+from imageedit_operator.core.observed import Observed, ObservedPod
+from imageedit_operator.core.pods import Trouble, is_over
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.revision import deployment_name
+
+
+def name_conflict(resource: ImageEditDeployment, observed: Observed, hash_: str) -> Trouble | None:
+    """An object of a name that we need belongs to somebody else."""
+    name = deployment_name(resource.name, hash_)
+    foreign = next((item for item in observed.deployments if item.name == name and not item.owned), None)
+    if foreign is not None:
+        return _taken(f"Deployment {name}", foreign.foreign_owner)
+    if observed.service_foreign_owner:
+        return _taken(f"Service {resource.name}", observed.service_foreign_owner)
+    return None
+
+
+def _taken(what: str, owner: str) -> Trouble:
+    message = f"{what} exists and belongs to {owner or 'nobody'}; delete or rename it, or this resource"
+    return Trouble(reason="NameConflict", message=message)
+
+
+def service(resource: ImageEditDeployment, observed: Observed) -> tuple[Action, ...]:
+    """Write the Service where it is absent or not as it should be."""
+    if observed.service_foreign_owner or (observed.service_exists and observed.service_matches):
+        return ()
+    return (ApplyService(manifest=manifests.service(resource)),)
+
+
+def create(resource: ImageEditDeployment, hash_: str) -> tuple[Action, ...]:
+    """The Deployment of the spec's revision, at no replicas."""
+    return (CreateDeployment(manifest=manifests.deployment(resource, hash_)),)
+
+
+def sweep(ours: Sequence[ObservedPod]) -> tuple[Action, ...]:
+    """Pods that are over hold nothing but a name; their ReplicaSet has replaced them."""
+    over = (pod for pod in ours if is_over(pod) and not pod.terminating)
+    return tuple(DeletePod(pod=pod.name, uid=pod.uid, why=pod.failed_reason or pod.phase) for pod in over)
+
+
+def over_words(ours: Sequence[ObservedPod]) -> dict[str, str]:
+    """Words for each pod that is over, by uid."""
+    return {
+        pod.uid: f"pod {pod.name} on {pod.node or 'no node'}: {pod.failed_reason or pod.phase}"
+        for pod in ours
+        if is_over(pod)
+    }

@@ -1,0 +1,53 @@
+"""What is expected of each pod: to be warm in time, with the files that its revision had before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.pods import is_live, is_serving
+
+FIRST_DEADLINE_S = 3600.0
+"""Nothing was measured yet: an image of many gigabytes and a checkpoint of fifty may have to come first."""
+
+DEADLINE_FLOOR_S = 600.0
+DEADLINE_FACTOR = 3.0
+
+
+# | rollout.progressDeadline | warm-up measured | deadline                                |
+# | a time                   | any              | that time                               |
+# | Auto                     | no               | an hour                                 |
+# | Auto                     | yes              | ten minutes and three times its p95     |
+def deadline_s(wanted_s: float | None, status: Mapping[str, Any]) -> float:
+    """How long a pod may be on its node before it must be warm, image pull included."""
+    if wanted_s is not None:
+        return wanted_s
+    warmup = status.get("warmup", {})
+    measured = warmup.get("p95Seconds", warmup.get("lastSeconds"))
+    if not isinstance(measured, int | float):
+        return FIRST_DEADLINE_S
+    return DEADLINE_FLOOR_S + DEADLINE_FACTOR * float(measured)
+
+
+def mark(
+    pods: Iterable[ObservedPod], *, digests: Mapping[str, str], deadline_s: float, now: float
+) -> tuple[ObservedPod, ...]:
+    """The pods with what is expected of them; `digests` by revision hash."""
+    return tuple(
+        replace(
+            pod,
+            expected_digest=digests.get(pod.revision_hash, ""),
+            overdue_s=deadline_s if _is_overdue(pod, deadline_s, now) else 0.0,
+        )
+        for pod in pods
+    )
+
+
+def _is_overdue(pod: ObservedPod, deadline_s: float, now: float) -> bool:
+    """The time runs from its node, or from the moment at which a container that was warm restarted."""
+    if not is_live(pod) or not pod.node or pod.scheduled_at <= 0 or is_serving(pod) or pod.gate is True:
+        return False
+    since = max(pod.scheduled_at, pod.gate_since if pod.gate is False else 0.0)
+    return now - since >= deadline_s

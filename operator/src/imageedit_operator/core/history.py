@@ -1,0 +1,73 @@
+"""What is kept of each revision: its Deployment at no replicas, and the digest of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from imageedit_operator.core.actions import DeleteDeployment
+from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod
+from imageedit_operator.core.pods import is_live, is_serving
+
+Entry = Mapping[str, Any]
+
+
+def revisions(
+    status: Mapping[str, Any], owned: Sequence[ObservedDeployment], pods: Sequence[ObservedPod], newest: Entry
+) -> list[dict[str, Any]]:
+    """`status.revisions`, oldest first: one entry for each Deployment of ours.
+
+    `newest` is the entry of the spec's revision. A digest is taken from the first warm pod and never changes.
+    """
+    stored = _stored(status)
+    entries: list[dict[str, Any]] = []
+    for deployment in sorted(owned, key=lambda item: (item.created_at, item.name)):
+        hash_ = deployment.revision_hash
+        before = newest if hash_ == newest["hash"] else {"hash": hash_}
+        entry = {**before, **stored.get(hash_, {})}
+        if "digest" not in entry:
+            entry |= _digest(entry, entries, [pod for pod in pods if pod.revision_hash == hash_])
+        entries.append(entry)
+    return entries
+
+
+def digests(entries: Sequence[Entry]) -> dict[str, str]:
+    """The digest that the files of each revision must have, where one is known."""
+    return {str(entry["hash"]): str(entry["digest"]) for entry in entries if entry.get("digest")}
+
+
+# | the entry has no digest yet, and                   | its digest    |
+# | another revision reads the same files              | that one's    |
+# | a pod serves and reports one                       | that pod's    |
+# | a pod is warm, its check good, and reports one     | that pod's    |
+# | else                                               | none          |
+def _digest(entry: Entry, others: Sequence[Entry], pods: Sequence[ObservedPod]) -> dict[str, str]:
+    for other in others:
+        if entry.get("files") and other.get("files") == entry["files"] and other.get("digest"):
+            return {"digest": str(other["digest"])}
+    for pod in sorted(pods, key=lambda pod: (not is_serving(pod), pod.name)):
+        if is_live(pod) and isinstance(pod.report, Known):
+            report = pod.report.value
+            if report.warm and report.check_ok and report.digest and report.revision_hash == pod.revision_hash:
+                return {"digest": report.digest}
+    return {}
+
+
+# A Deployment is forgotten when it is none of these: wanted now, the last good one (to roll back
+# to), with replicas or pods, or among the newest of the rest, as many as spec.revisionHistoryLimit.
+def forget(
+    owned: Sequence[ObservedDeployment], pods: Sequence[ObservedPod], *, keep: Collection[str], limit: int
+) -> tuple[DeleteDeployment, ...]:
+    """Delete the oldest Deployments beyond the history."""
+    needed = {pod.revision_hash for pod in pods} | set(keep)
+    past = [item for item in owned if not item.replicas and item.revision_hash not in needed]
+    newest_first = sorted(past, key=lambda item: (item.created_at, item.name), reverse=True)
+    return tuple(
+        DeleteDeployment(name=item.name, uid=item.uid, resource_version=item.resource_version)
+        for item in newest_first[limit:]
+    )
+
+
+def _stored(status: Mapping[str, Any]) -> dict[str, Entry]:
+    found = status.get("revisions", ())
+    return {str(entry["hash"]): entry for entry in found if isinstance(entry, Mapping) and entry.get("hash")}

@@ -1,0 +1,190 @@
+"""Where a rollout or a start is: the situation of one look, and the answers Progressing and RolloutStuck."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from imageedit_operator.core.hold import Hold
+from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.pods import Trouble
+from imageedit_operator.core.scaling import Decision
+from imageedit_operator.core.stored import find
+from imageedit_operator.core.target import Failure
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Situation:
+    """What the conditions are derived from."""
+
+    wanted: int
+    hash: str
+    """The revision that the pods go to."""
+    spec_hash: str
+    """The revision that the spec asks for; another one after a roll back."""
+    serving: int
+    """Warm, ready pods of every revision."""
+    complete: bool
+    """All wanted pods serve, all of the revision `hash`, nothing old left."""
+    rolling: bool
+    proven: bool
+    """The revision `hash` was complete before."""
+    failure: Failure | None
+    """Why the spec's revision was given up."""
+    hold: Hold | None
+    still: bool
+    """Nothing has moved for the progress deadline."""
+    strategy: str
+    mode: str
+    outage: bool
+    expected_drain_s: float
+    expected_warmup_s: float | None
+    trouble: Trouble | None
+    unschedulable: ObservedPod | None
+    """A pod of the wanted revision that the scheduler finds no place for."""
+    resource_name: str
+    shrinking: bool
+    decision: Decision | None
+    """None without autoscaling."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """Status, reason and message of one condition."""
+
+    status: bool
+    reason: str
+    message: str
+
+
+# | first that fits                              | status | reason                        |
+# | a pod is in trouble, or a name is taken      | False  | the trouble's                 |
+# | rolled back, complete                        | False  | RolledBack                    |
+# | complete                                     | False  | Complete                      |
+# | no pod is warm, by plan                      | True   | PlannedReplacement            |
+# | paused                                       | False  | Paused                        |
+# | the canary is warm and holds                 | True   | CanaryHold                    |
+# | rolling back                                 | True   | RollingBack                   |
+# | rolling, strategy Surge, no card             | True   | WaitingForCard                |
+# | rolling                                      | True   | RollingOut                    |
+# | no place for a pod: the card, something else | True   | WaitingForCard, Unschedulable |
+# | pods drain to leave                          | True   | ScalingDown                   |
+# | else                                         | True   | Starting                      |
+def progressing(situation: Situation, previous: Mapping[str, Any]) -> Answer:  # noqa: PLR0911 - one return a row
+    """Whether something is under way."""
+    if situation.trouble is not None:
+        stopped = "; the rollout stops here and the old revision serves on" if situation.mode == "Stopped" else ""
+        return Answer(status=False, reason=situation.trouble.reason, message=situation.trouble.message + stopped)
+    if situation.complete:
+        return _complete(situation)
+    if situation.outage:
+        return _planned(situation, previous)
+    if situation.hold is not None and situation.mode in ("Paused", "Canary"):
+        paused = situation.mode == "Paused"
+        return Answer(status=not paused, reason=situation.hold.reason, message=situation.hold.message)
+    if situation.failure is not None:
+        return Answer(status=True, reason="RollingBack", message=f"{_failed(situation.failure)}; {_back(situation)}")
+    if situation.rolling and situation.mode == "Surge" and waits_for_card(situation):
+        return Answer(status=True, reason="WaitingForCard", message=_WAITS)
+    if situation.rolling:
+        return Answer(status=True, reason="RollingOut", message=f"to revision {situation.hash}: {_HOW[situation.mode]}")
+    if situation.unschedulable is not None:
+        return _no_place(situation, situation.unschedulable)
+    if situation.shrinking:
+        return Answer(status=True, reason="ScalingDown", message="pods finish what they accepted before they leave")
+    return Answer(status=True, reason="Starting", message="pods load the model and warm every size")
+
+
+# | first that fits                                        | status | reason                                       |
+# | the spec's revision was given up                       | True   | RolledBack                                   |
+# | complete, or the revision was good and nothing is old  | False  | NoRollout                                    |
+# | a pod is in trouble, or a name is taken                | True   | the trouble's                                |
+# | held                                                   | False  | Paused, CanaryHold                           |
+# | nothing moved for the progress deadline                | True   | WaitingForCard, Unschedulable, NoProgress    |
+# | else                                                   | False  | Moving                                       |
+def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return a row
+    """Whether a rollout, or the first start of a revision, needs a person."""
+    if situation.failure is not None:
+        words = f"{_failed(situation.failure)}; {_back(situation)}; {_RETRY}"
+        return Answer(status=True, reason="RolledBack", message=words)
+    if situation.complete or (situation.proven and not situation.rolling):
+        return Answer(status=False, reason="NoRollout", message="no rollout is under way")
+    if situation.trouble is not None:
+        return Answer(status=True, reason=situation.trouble.reason, message=situation.trouble.message)
+    if situation.hold is not None and situation.mode in ("Paused", "Canary"):
+        return Answer(status=False, reason=situation.hold.reason, message=situation.hold.message)
+    if situation.still and situation.unschedulable is not None:
+        place = _no_place(situation, situation.unschedulable)
+        return Answer(status=True, reason=place.reason, message=place.message)
+    if situation.still:
+        words = "nothing has moved for the progress deadline; read the events of the pods and of their Deployment"
+        return Answer(status=True, reason="NoProgress", message=words)
+    return Answer(status=False, reason="Moving", message="the rollout moves")
+
+
+def _complete(situation: Situation) -> Answer:
+    if situation.failure is not None:
+        words = f"{_failed(situation.failure)}; all pods serve revision {situation.hash} again; {_RETRY}"
+        return Answer(status=False, reason="RolledBack", message=words)
+    words = f"all pods serve revision {situation.hash}" if situation.wanted else "no pods are wanted"
+    return Answer(status=False, reason="Complete", message=words)
+
+
+_RETRY = "change the spec, or the annotation imageedit.dev/restarted-at, to try again"
+
+_WAITS = "the replacement waits for a card; an old pod gives way only once it has one, or with strategy InPlace"
+
+_HOW = {
+    "Surge": "each replacement is warm before an old pod drains",
+    "InPlace": "one pod at a time gives its card to its replacement",
+    "Recreate": "all old pods leave before the new ones start",
+    "Steady": "the new pods start",
+    "Stopped": "stopped",
+    "Paused": "paused",
+    "Canary": "held at its canary",
+}
+
+
+def _planned(situation: Situation, previous: Mapping[str, Any]) -> Answer:
+    before = find(previous, "Progressing")
+    towards = previous.get("rollout", {}).get("revision")
+    if before.get("reason") == "PlannedReplacement" and situation.hash == towards:
+        # Cards come free and warm-ups are measured while it lasts; what was announced stays.
+        return Answer(status=True, reason="PlannedReplacement", message=str(before.get("message", "")))
+    drain_s, warmup_s = situation.expected_drain_s, situation.expected_warmup_s
+    about = "a time that is not known yet"
+    if warmup_s is not None:
+        about = f"about {drain_s + warmup_s:.0f} s"
+    because = "no card is free" if situation.strategy == "Auto" else f"the strategy is {situation.strategy}"
+    parts = "" if warmup_s is None else f" ({drain_s:.0f} s to drain, {warmup_s:.0f} s to start)"
+    message = f"planned replacement: {about} without a warm pod{parts}, because {because}"
+    return Answer(status=True, reason="PlannedReplacement", message=message)
+
+
+def _failed(failure: Failure) -> str:
+    return f"revision {failure.revision} failed: {failure.message or failure.reason}"
+
+
+def _back(situation: Situation) -> str:
+    return f"going back to revision {situation.hash}" if not situation.complete else f"back at {situation.hash}"
+
+
+def waits_for_card(situation: Situation) -> bool:
+    """Whether the pod without a place lacks a card, and not something else."""
+    pod = situation.unschedulable
+    if pod is None or not situation.resource_name:
+        return False
+    return not pod.unschedulable_message or situation.resource_name in pod.unschedulable_message
+
+
+def _no_place(situation: Situation, pod: ObservedPod) -> Answer:
+    if waits_for_card(situation):
+        return Answer(status=True, reason="WaitingForCard", message=card_words(situation, pod))
+    message = f"pod {pod.name}: {pod.unschedulable_message}"
+    return Answer(status=True, reason="Unschedulable", message=message)
+
+
+def card_words(situation: Situation, pod: ObservedPod) -> str:
+    """What to do for a pod that finds no card."""
+    return f"pod {pod.name} waits for {situation.resource_name}; free a card, add a node or lower the replicas"

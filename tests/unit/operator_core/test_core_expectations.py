@@ -1,0 +1,53 @@
+"""When a pod is late, and which files it must have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from imageedit_operator.core import expectations
+from imageedit_operator.core.observed import ObservedPod
+from unit.operator_core.builders import HASH, draining_pod, pending_pod, serving_pod, starting_pod
+
+NOW = 10_000.0
+RESTARTED: dict[str, Any] = {"gate": False, "gate_reason": "ContainerRestarted"}
+
+
+@pytest.mark.parametrize(
+    ("wanted_s", "warmup", "expected"),
+    [
+        (90.0, {}, 90.0),
+        (90.0, {"p95Seconds": 40}, 90.0),
+        (None, {}, 3600.0),
+        (None, {"p95Seconds": 40}, 720.0),
+        (None, {"lastSeconds": 100.5}, 901.5),
+    ],
+)
+def test_the_deadline_follows_the_table(wanted_s: float | None, warmup: dict[str, float], expected: float) -> None:
+    assert expectations.deadline_s(wanted_s, {"warmup": warmup}) == expected
+
+
+@pytest.mark.parametrize(
+    ("pod", "late"),
+    [
+        (starting_pod(scheduled_at=NOW - 599), False),
+        (starting_pod(scheduled_at=NOW - 600), True),
+        (starting_pod(), False),
+        (pending_pod(created_at=NOW - 9000), False),
+        (serving_pod(scheduled_at=1.0), False),
+        (serving_pod(scheduled_at=1.0, ready=False), False),
+        (draining_pod(scheduled_at=1.0), False),
+        (starting_pod(scheduled_at=1.0, **RESTARTED, gate_since=NOW - 599), False),
+        (starting_pod(scheduled_at=1.0, **RESTARTED, gate_since=NOW - 600), True),
+    ],
+)
+def test_a_pod_is_late_from_its_node_or_its_restart(pod: ObservedPod, late: bool) -> None:
+    (marked,) = expectations.mark([pod], digests={}, deadline_s=600.0, now=NOW)
+    assert marked.overdue_s == (600.0 if late else 0.0)
+
+
+def test_a_pod_gets_the_digest_of_its_revision() -> None:
+    pods = [starting_pod("a"), starting_pod("b", revision_hash="other")]
+    marked = expectations.mark(pods, digests={HASH: "sha256:cd"}, deadline_s=600.0, now=NOW)
+    assert [pod.expected_digest for pod in marked] == ["sha256:cd", ""]

@@ -1,0 +1,76 @@
+"""What is kept of each revision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from imageedit_operator.core import history
+from imageedit_operator.core.observed import ObservedPod
+from unit.operator_core.builders import HASH, OLD, SILENT, deployment, known, serving_pod, starting_pod
+
+NEWEST = {"hash": HASH, "model": "b", "files": "f2"}
+OWNED = (deployment(1, HASH, created_at=2.0), deployment(1, OLD, created_at=1.0))
+
+
+def entries(*pods: ObservedPod, stored: list[dict[str, Any]] | None = None) -> dict[str, dict[str, Any]]:
+    made = history.revisions({"revisions": stored or []}, OWNED, pods, NEWEST)
+    return {entry["hash"]: entry for entry in made}
+
+
+def test_there_is_one_entry_for_each_deployment_oldest_first() -> None:
+    made = history.revisions({"revisions": [{"hash": "gone", "digest": "x"}]}, OWNED, (), NEWEST)
+    assert made == [{"hash": OLD}, NEWEST]
+
+
+@pytest.mark.parametrize(
+    ("pods", "digest"),
+    [
+        ((serving_pod(report=known(digest="sha256:1")),), "sha256:1"),
+        ((starting_pod(report=known(digest="sha256:1")),), "sha256:1"),
+        ((starting_pod("a", report=known(digest="sha256:1")), serving_pod("b", report=known(digest="2"))), "2"),
+        ((starting_pod(report=known(digest="sha256:1", check_ok=False)),), None),
+        ((starting_pod(report=known(digest="sha256:1", warm=False)),), None),
+        ((starting_pod(report=known(digest="sha256:1", revision_hash=OLD)),), None),
+        ((serving_pod(report=known(digest="")),), None),
+        ((serving_pod(report=SILENT),), None),
+        ((), None),
+    ],
+)
+def test_a_digest_comes_from_the_first_warm_pod(pods: tuple[ObservedPod, ...], digest: str | None) -> None:
+    assert entries(*pods)[HASH].get("digest") == digest
+
+
+def test_a_digest_never_changes() -> None:
+    stored = [{"hash": HASH, "model": "b", "files": "f2", "digest": "first"}]
+    assert entries(serving_pod(report=known(digest="second")), stored=stored)[HASH]["digest"] == "first"
+
+
+def test_the_same_files_have_the_same_digest_in_every_revision() -> None:
+    stored = [{"hash": OLD, "model": "b", "files": "f2", "digest": "first"}]
+    assert entries(starting_pod(report=known(digest="second")), stored=stored)[HASH]["digest"] == "first"
+    other = [{"hash": OLD, "model": "a", "files": "f1", "digest": "first"}]
+    assert entries(starting_pod(report=known(digest="second")), stored=other)[HASH]["digest"] == "second"
+
+
+def test_digests_are_those_that_are_known() -> None:
+    assert history.digests([{"hash": "a", "digest": "1"}, {"hash": "b"}]) == {"a": "1"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "keep", "pods", "forgotten"),
+    [
+        (3, set(), (), []),
+        (1, set(), (), ["r1", "r0"]),
+        (0, {"r2"}, (), ["r1", "r0"]),
+        (0, set(), (serving_pod(revision_hash="r0", terminating=True),), ["r2", "r1"]),
+    ],
+)
+def test_the_oldest_beyond_the_limit_are_forgotten(
+    limit: int, keep: set[str], pods: tuple[ObservedPod, ...], forgotten: list[str]
+) -> None:
+    owned = [deployment(0, f"r{number}", created_at=float(number)) for number in range(3)]
+    owned.append(deployment(1, "busy", created_at=0.0))
+    made = history.forget(owned, pods, keep=keep, limit=limit)
+    assert [action.name.removeprefix("edit-") for action in made] == forgotten
