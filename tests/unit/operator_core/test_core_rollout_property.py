@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from unit.operator_core.cluster_model import Cluster
 from unit.operator_core.simulated import SOON, cluster, hashes
 
+pytestmark = pytest.mark.timeout(240)
+
 steps = st.lists(
     st.tuples(
         st.sampled_from(["roll", "scale", "pause", "canary", "promote", "strategy", "restart", "cards", "delete"]),
         st.integers(min_value=0, max_value=4),
-        st.integers(min_value=1, max_value=60),
+        st.integers(min_value=1, max_value=40),
     ),
-    max_size=8,
+    max_size=6,
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(min_value=0, max_value=10_000),
     cards=st.integers(min_value=1, max_value=5),
@@ -87,3 +90,40 @@ def happen(model: Cluster, what: str, number: int) -> None:
             model.delete(model.active[number % len(model.active)])
         case _:
             pass
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    replicas=st.integers(min_value=1, max_value=4),
+    spare=st.integers(min_value=0, max_value=2),
+    seed=st.integers(min_value=0, max_value=10_000),
+    dies=st.sampled_from([0.0, 0.3]),
+    two=st.booleans(),
+    job_ticks=st.sampled_from([2, 40]),
+    changes=st.lists(
+        st.tuples(st.sampled_from("abcdef"), st.integers(min_value=1, max_value=120)), min_size=1, max_size=5
+    ),
+)
+def test_changes_in_the_middle_of_a_rollout_keep_its_ceiling_and_its_floor(  # noqa: PLR0917 - what happens on the way
+    replicas: int, spare: int, seed: int, dies: float, two: bool, job_ticks: int, changes: list[tuple[str, int]]
+) -> None:
+    faults = {"d": "crash", "e": "check", "f": "never"}
+    model = cluster(
+        replicas=replicas,
+        cards=replicas + spare,
+        seed=seed,
+        load=True,
+        job_ticks=job_ticks,
+        behaviour=faults,
+        rollout=SOON,
+    )
+    model.settle()
+    model.dies, model.two_operators = dies, two
+    floor = replicas if spare else replicas - 1
+    for revision, ticks in changes:
+        model.roll_to(revision)
+        for _ in range(ticks):
+            model.tick()
+            assert len(model.serving) >= floor
+            assert len(model.active) <= replicas + 1
+    assert model.violations == []

@@ -11,6 +11,9 @@ from imageedit_operator.core.pods import is_live, is_serving
 
 Entry = Mapping[str, Any]
 
+MOST_ENTRIES = 64
+"""As many as the schema of the status takes."""
+
 
 def revisions(
     status: Mapping[str, Any], owned: Sequence[ObservedDeployment], pods: Sequence[ObservedPod], newest: Entry
@@ -28,7 +31,7 @@ def revisions(
         if "digest" not in entry:
             entry |= _digest(entry, entries, [pod for pod in pods if pod.revision_hash == hash_])
         entries.append(entry)
-    return entries
+    return entries[-MOST_ENTRIES:]
 
 
 def digests(entries: Sequence[Entry]) -> dict[str, str]:
