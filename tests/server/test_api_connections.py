@@ -28,7 +28,7 @@ class Running:
         self.release = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
-        door = Door(bounds, on_refused=self.refused.append)
+        door = Door(bounds, on_refused=lambda error: self.refused.append(error.status))
         config = uvicorn.Config(
             self._app,
             http=cast("type[asyncio.Protocol]", door.connection),

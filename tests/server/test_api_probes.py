@@ -81,7 +81,14 @@ def test_each_process_start_is_another_instance(server: RunningServer) -> None:
 
 
 def test_healthz_has_the_fields_of_the_contract(server: RunningServer) -> None:
-    assert server.health() == {"status": "ok", "worker": "ready", "running": 0, "waiting": 0, "draining": False}
+    assert server.health() == {
+        "status": "ok",
+        "worker": "ready",
+        "running": 0,
+        "waiting": 0,
+        "draining": False,
+        "safety": {"denylist": "off", "classifier": "off"},
+    }
 
 
 def test_every_series_carries_who_it_is(server: RunningServer) -> None:

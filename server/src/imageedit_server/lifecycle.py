@@ -24,7 +24,7 @@ from imageedit_server.api.jobs import Jobs
 from imageedit_server.api.observed import Observed
 from imageedit_server.api.probes import probes_app
 from imageedit_server.api.service import Service
-from imageedit_server.errors import SettingsInvalid, exit_code
+from imageedit_server.errors import ApiError, SettingsInvalid, exit_code
 from imageedit_server.logs import fields
 from imageedit_server.settings import Settings
 
@@ -185,10 +185,12 @@ def _door(service: Service, connections: int) -> Door:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = API_CONNECTIONS + service.settings.queue_hard_limit + PROBE_CONNECTIONS
     share = connections if soft == resource.RLIM_INFINITY else soft * 3 // 4 * connections // wanted
-    return Door(
-        Bounds(connections=max(1, min(connections, share))),
-        on_refused=lambda status: service.telemetry.requests.labels("unknown", str(status)).inc(),
-    )
+
+    def on_refused(error: ApiError) -> None:
+        service.telemetry.requests.labels("unknown", str(error.status)).inc()
+        service.count_refusal(error)
+
+    return Door(Bounds(connections=max(1, min(connections, share))), on_refused=on_refused)
 
 
 def _listener(app: ASGIApp, door: Door) -> _Listener:

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from imageedit_server.gate.dedupe import By
 from imageedit_server.gate.jobs import ENDED, QUARANTINED, JobState
+from imageedit_server.gate.refusals import REASONS
 from imageedit_server.worker.protocol import EditResult, Reason, WarmReport
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -33,9 +34,9 @@ ROUTES = (
     "unknown",
 )
 EDIT_ROUTES = ("/v1/edit", "/v1/images/edits")
-CODES = (200, 202, 400, 401, 404, 405, 408, 409, 413, 429, 499, 500, 503)
+CODES = (200, 202, 400, 401, 404, 405, 408, 409, 413, 429, 431, 499, 500, 503)
 SAFETY_REASONS = ("prompt", "picture", "result")
-REFUSALS = ("queue_full", "wait_too_long", "too_many_uploads", "draining", "not_ready", "invalid", "content_policy")
+REFUSALS = REASONS
 
 # In the order of a request's way; three parts are on the card.
 STAGES = ("receive", "parse", "decode", "safety", "wait", "prepare", "denoise", "finish", "encode", "send")

@@ -41,7 +41,7 @@ def api_app(service: Service, jobs: Jobs | None = None) -> ASGIApp:
         add_job_routes(routes, service, jobs)
     app: ASGIApp = routes
     if service.api_keys is not None:
-        app = KeyCheck(app, service.api_keys)
+        app = KeyCheck(app, service.api_keys, on_refused=service.count_refusal)
     if service.settings.cors_origins:
         app = CORSMiddleware(
             app,

@@ -55,10 +55,10 @@ class Door:
     """What the connections of one listener share.
 
     Args:
-        on_refused: called with the status of each answer to something that never became a request.
+        on_refused: called with each answer to something that never became a request.
     """
 
-    def __init__(self, bounds: Bounds, *, on_refused: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, bounds: Bounds, *, on_refused: Callable[[ApiError], None] = lambda _: None) -> None:
         self.bounds = bounds
         self.on_refused = on_refused
         self.idle: dict[Connection, None] = {}
@@ -265,7 +265,7 @@ class Connection(HttpToolsProtocol):
 
     def _answer(self, error: ApiError) -> None:
         answer = error_answer(error)
-        self._door.on_refused(answer.status_code)
+        self._door.on_refused(error)
         headers = [
             *self.server_state.default_headers,
             *answer.raw_headers,

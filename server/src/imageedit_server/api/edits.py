@@ -140,7 +140,8 @@ async def _run_one(service: Service, request: Request, received: Received, numbe
     wish = received.wish
     with service.kept.room() as kept:
         if received.masked is not None:
-            kept.grow_to(received.masked.size_bytes)
+            with service.counting_refusals():
+                kept.grow_to(received.masked.size_bytes)
         done = await turn(
             service,
             request,

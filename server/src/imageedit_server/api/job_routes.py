@@ -27,8 +27,8 @@ def add_job_routes(app: FastAPI, service: Service, jobs: Jobs) -> None:
         refused = service.refusal(Ask())
         if refused is not None and refused.reason in REFUSING:
             raise service.refused(refused)
-        key = key_of(request.headers)
         with service.counting_refusals(), service.uploads.room() as room:
+            key = key_of(request.headers)
             with service.stage("receive"):
                 body = await read_body(request, room)
             job = await jobs.submit(body, key=None if key is None else f"{scope_of(request.headers)} {key}")

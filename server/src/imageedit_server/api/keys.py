@@ -6,13 +6,14 @@ import hashlib
 import hmac
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from imageedit_server.api.answers import error_answer
-from imageedit_server.errors import SettingsInvalid, Unauthorized
+from imageedit_server.errors import ApiError, SettingsInvalid, Unauthorized
 from imageedit_server.logs import fields
 
 log = logging.getLogger("imageedit.keys")
@@ -61,9 +62,10 @@ class ApiKeys:
 class KeyCheck:
     """Answers 401 before anything of a request is read."""
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
+    def __init__(self, app: ASGIApp, keys: ApiKeys, *, on_refused: Callable[[ApiError], None] = lambda _: None) -> None:
         self._app = app
         self._keys = keys
+        self._on_refused = on_refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].startswith(OPEN_PREFIX):
@@ -75,6 +77,7 @@ class KeyCheck:
         refused = Unauthorized(
             "Send one of this server's API keys as Authorization: Bearer <key>.", code="invalid_api_key"
         )
+        self._on_refused(refused)
         await error_answer(refused)(scope, receive, send)
 
 

@@ -18,21 +18,13 @@ from imageedit_server.api.files import result_files
 from imageedit_server.api.keys import ApiKeys
 from imageedit_server.api.queue import EditQueue, OnStep
 from imageedit_server.api.retries import Retries
-from imageedit_server.errors import (
-    ApiError,
-    BodyTooLarge,
-    Conflict,
-    ContentRefused,
-    InvalidInput,
-    NotFound,
-    Overloaded,
-    Unavailable,
-)
+from imageedit_server.errors import ApiError, Conflict, Overloaded, Unavailable
 from imageedit_server.gate import drain as drains
 from imageedit_server.gate.admission import Ask, Limits, Refusal, Refused, auto_max_wait_s, refusal
 from imageedit_server.gate.dedupe import By
 from imageedit_server.gate.drain import Drain, DrainPhase
 from imageedit_server.gate.estimate import Load
+from imageedit_server.gate.refusals import reason_of
 from imageedit_server.gate.steps import dynamic_steps
 from imageedit_server.logs import fields
 from imageedit_server.safety.hook import Safety
@@ -172,8 +164,9 @@ class Service:
 
     def refused(self, refused: Refused) -> ApiError:
         """Count a refusal; the answer that it is."""
-        self.telemetry.refused.labels(refused.reason.value).inc()
-        return self._answer_to(refused)
+        error = self._answer_to(refused)
+        self.count_refusal(error)
+        return error
 
     def check_admission(self, ask: Ask | None = None) -> None:
         """Raise why one more edit is refused now.
@@ -202,15 +195,15 @@ class Service:
         """Count a request that is refused while it is read among the refused."""
         try:
             yield
-        except Overloaded as error:
-            self.telemetry.refused.labels(error.code).inc()
+        except ApiError as error:
+            self.count_refusal(error)
             raise
-        except ContentRefused:
-            self.telemetry.refused.labels("content_policy").inc()
-            raise
-        except (InvalidInput, NotFound, BodyTooLarge):
-            self.telemetry.refused.labels("invalid").inc()
-            raise
+
+    def count_refusal(self, error: ApiError) -> None:
+        """Count an error that refuses an edit, by its reason; other errors are counted elsewhere."""
+        reason = reason_of(error.code)
+        if reason is not None:
+            self.telemetry.refused.labels(reason).inc()
 
     def _answer_to(self, refused: Refused) -> ApiError:
         code, retry_after_s = refused.reason.value, refused.retry_after_s

@@ -18,7 +18,7 @@ from imageedit_server.api.queue import EditQueue
 from imageedit_server.api.retries import LINGER_S, Retries, identity_of
 from imageedit_server.api.service import Service
 from imageedit_server.api.ticket import Ticket, TooLate
-from imageedit_server.errors import ApiError, ClientGone, EditFailed, InvalidInput, Overloaded, Unavailable
+from imageedit_server.errors import ApiError, ClientGone, Conflict, EditFailed, InvalidInput, Overloaded, Unavailable
 from imageedit_server.gate.admission import NOT_READY_RETRY_AFTER_S, Ask, Refusal, whole_seconds
 from imageedit_server.gate.deadline import NotADeadline, deadline_left_s, read_timeout_s
 from imageedit_server.gate.dedupe import By, Identity
@@ -76,8 +76,9 @@ def check_early(service: Service, request: Request) -> None:
     Raises:
         ApiError: no place for it.
     """
-    if service.retries.expects(request.headers):
-        return
+    with service.counting_refusals():
+        if service.retries.expects(request.headers):
+            return
     refused = service.refusal(Ask(deadline_s=_left_s(_deadline_s(service, request), service.queue.now_s)))
     retry = request.headers.get("x-stainless-retry-count", "0") not in ("", "0")
     if refused is not None and not (retry and refused.reason in TIME_REFUSALS):
@@ -108,19 +109,23 @@ async def turn(
         ApiError: the job is not admitted, or it failed.
         ClientGone: the client left while the job waited or ran.
     """
-    identity = await asyncio.to_thread(
-        identity_of,
-        request.headers,
-        job,
-        digest=digest,
-        seed_given=seed_given,
-        steps_given=steps_given,
-        request_id=request_id,
-        part=part,
-    )
+    with service.counting_refusals():
+        identity = await asyncio.to_thread(
+            identity_of,
+            request.headers,
+            job,
+            digest=digest,
+            seed_given=seed_given,
+            steps_given=steps_given,
+            request_id=request_id,
+            part=part,
+        )
     asked = Asked(job=job, identity=identity, deadline_s=_deadline_s(service, request), steps_open=not steps_given)
     try:
         return await take_turn(service, asked, gone=_disconnected(request))
+    except Conflict as error:
+        service.count_refusal(error)
+        raise
     except TooLate:
         raise _too_late(service) from None
     except WorkerError as error:
