@@ -126,3 +126,15 @@ def test_with_dynamic_steps_an_idle_card_takes_more_of_them_and_says_so() -> Non
 
     assert (idle.json()["steps"], chosen.json()["steps"]) == (12, 9)
     assert steps[0] == 8
+
+
+@pytest.mark.parametrize("field", ["prompt", "negative_prompt"])
+def test_a_prompt_of_too_many_tokens_is_refused_before_it_waits(field: str) -> None:
+    with stub_server("--warm-cfg", "on", edit_s=3.0) as server, in_background(server.edit) as first:
+        has_load(server, 1, 0)
+        refused = server.edit(**{"negative_prompt": "dull", "true_cfg_scale": 4.0, field: "背" * 400})
+
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "prompt_too_long")
+        assert refused.json()["error"]["param"] == field
+        assert "1200 tokens" in refused.json()["error"]["message"]
+        assert (server.health()["running"], first.done()) == (1, False)

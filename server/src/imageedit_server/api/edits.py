@@ -71,6 +71,8 @@ def limits_of(service: Service) -> Limits:
         max_references=can.max_references,
         edit=can.edit,
         mask_required=can.mask_required,
+        max_prompt_tokens=can.max_prompt_tokens,
+        count_tokens=service.count_tokens,
         guidance=can.guidance,
         negative_prompt=can.negative_prompt,
         generate=can.generate,

@@ -82,6 +82,7 @@ def model_body(service: Service) -> dict[str, object]:
         "max_images": limits.max_references,
         "max_n": MAX_N,
         "max_prompt_characters": MAX_PROMPT_CHARACTERS,
+        "max_prompt_tokens": limits.max_prompt_tokens,
         "max_pixels": settings.max_pixels,
         "max_body_bytes": settings.max_body_bytes,
         "output_formats": ["png", "jpeg", "webp"],

@@ -16,8 +16,10 @@ from imageedit_server.api.body import Uploads
 from imageedit_server.api.costs import Costs
 from imageedit_server.api.files import result_files
 from imageedit_server.api.keys import ApiKeys
+from imageedit_server.api.prompts import token_count
 from imageedit_server.api.queue import EditQueue, OnStep
 from imageedit_server.api.retries import Retries
+from imageedit_server.engine.checkpoint import resolve_model_dir
 from imageedit_server.errors import ApiError, Conflict, Overloaded, Unavailable
 from imageedit_server.gate import drain as drains
 from imageedit_server.gate.admission import Ask, Limits, Refusal, Refused, auto_max_wait_s, refusal
@@ -74,6 +76,7 @@ class Service:
             on_drop=lambda why: self.telemetry.dropped.labels(why).inc(),
         )
         self.retries = Retries(now_s=time.monotonic)
+        self.count_tokens = token_count(resolve_model_dir(settings.model_dir))
         self.uploads = Uploads(settings.max_body_bytes)
         self.decoding = asyncio.Semaphore(CONCURRENT_DECODES)
         self.encoding = asyncio.Semaphore(CONCURRENT_DECODES)

@@ -13,7 +13,7 @@ from imageedit_server.api.field_rules import check_count, check_guidance, check_
 from imageedit_server.api.fields import MAX_SEED, EditFields
 from imageedit_server.api.geometry import SizeWish
 from imageedit_server.api.limits import Limits
-from imageedit_server.api.prompts import checked_prompt, without_control_tokens
+from imageedit_server.api.prompts import check_tokens, checked_prompt, without_control_tokens
 from imageedit_server.errors import InvalidInput, NotFound
 
 DEFAULT_COMPRESSION = 100
@@ -96,15 +96,14 @@ def checked(fields: EditFields, limits: Limits, *, pictures: Sequence[bytes], ma
             code="missing_parameter",
             param="mask",
         )
+    prompt, negative_prompt = _checked_texts(fields, limits)
     steps, quality = steps_of(fields, limits)
     return EditRequest(
         pictures=tuple(pictures),
         mask=mask,
         wish=Wish(
-            prompt=checked_prompt(fields.prompt),
-            negative_prompt=None
-            if fields.negative_prompt is None
-            else without_control_tokens(fields.negative_prompt, "negative_prompt"),
+            prompt=prompt,
+            negative_prompt=negative_prompt,
             true_cfg_scale=fields.true_cfg_scale or 1.0,
             guidance_scale=fields.guidance_scale,
             seed=secrets.randbelow(MAX_SEED + 1) if fields.seed is None else fields.seed,
@@ -123,3 +122,13 @@ def checked(fields: EditFields, limits: Limits, *, pictures: Sequence[bytes], ma
             asked_by=fields.safety_identifier or fields.user,
         ),
     )
+
+
+def _checked_texts(fields: EditFields, limits: Limits) -> tuple[str, str | None]:
+    prompt, negative = checked_prompt(fields.prompt), fields.negative_prompt
+    if negative is not None:
+        without_control_tokens(negative, "negative_prompt")
+    if limits.count_tokens is not None:
+        for name, text in (("prompt", prompt), ("negative_prompt", negative or "")):
+            check_tokens(text, name, limit=limits.max_prompt_tokens, count=limits.count_tokens)
+    return prompt, negative

@@ -155,6 +155,7 @@ class PipelineEngine:
         assert self._kind is not None, "load() comes first"
         return self._kind.capabilities(
             max_references=self._max_references,
+            max_prompt_tokens=MAX_PROMPT_TOKENS,
             guidance=bool(self._pipeline.transformer.config.guidance_embeds),
             negative_prompt=self._negative_prompt,
         )

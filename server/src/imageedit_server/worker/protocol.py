@@ -171,9 +171,11 @@ class Capabilities:
     `max_references` counts all pictures of an edit: 1 is only the picture itself. `edit`: takes pictures at all;
     `generate`: pictures from text alone; `mask`: the model itself takes one, and with `mask_required` it makes no sense
     without; `guidance`: it was distilled to take a guidance scale; `negative_prompt`: with classifier-free guidance.
+    `max_prompt_tokens` of each of its texts are taken.
     """
 
     max_references: int = 1
+    max_prompt_tokens: int = 1024
     edit: bool = True
     generate: bool = False
     mask: bool = False
