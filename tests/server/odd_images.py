@@ -16,6 +16,8 @@ from typing import Any
 
 from PIL import Image
 
+from server.profiles import ADOBE_RGB, DISPLAY_P3, SRGB, cmyk_profile, grey_profile, rgb_profile
+
 Colour = tuple[int, int, int]
 
 SIDE_PX = 24
@@ -40,7 +42,10 @@ class Odd:
 
 def odd_images() -> list[Odd]:
     """All of them."""
-    groups = (_plain, _depths, _palettes, _transparent, _turned, _animated, _other_formats, _damaged, _lying, _large)
+    groups = (
+        *(_plain, _trailing, _depths, _palettes, _transparent, _turned, _profiled, _animated, _other_formats),
+        *(_damaged, _cut_and_closed, _lying, _large, _slow),
+    )
     return [Odd(name=name, data=data, answer=answer) for group in groups for name, data, answer in group()]
 
 
@@ -99,9 +104,20 @@ def _plain() -> Found:
     yield "text.png", png(RED_ROW, before=chunk(b"tEXt", b"Comment\0" + b"x" * 100_000)), RED
     yield "profile.png", _file(_drawn(), "PNG", icc_profile=b"not a profile"), RED
     yield "resolution.jpg", _file(_drawn(), "JPEG", dpi=(1, 30_000)), RED
+    yield "double_picture_of_a_phone.jpg", _file(_drawn(), "MPO", save_all=True, append_images=[_drawn()]), RED
+
+
+def _trailing() -> Found:
     yield "bytes_after_the_end.png", png(RED_ROW) + b"x" * 5000, RED
     yield "script_after_the_end.png", png(RED_ROW) + b"<script>alert(1)</script>", RED
-    yield "double_picture_of_a_phone.jpg", _file(_drawn(), "MPO", save_all=True, append_images=[_drawn()]), RED
+    jpeg, webp = _file(_drawn(), "JPEG"), _file(_drawn(), "WEBP", lossless=True)
+    yield "bytes_after_the_end.jpg", jpeg + b"x" * 5000, RED
+    yield "zeros_after_the_end.jpg", jpeg + bytes(5000), RED
+    yield "half_a_picture_after_the_end.jpg", jpeg + jpeg[: len(jpeg) // 2], RED
+    yield "fill_bytes_before_the_end.jpg", jpeg[:-2] + b"\xff" * 9 + jpeg[-2:], RED
+    yield "zeros_between_parts.jpg", jpeg[:20] + bytes(3) + jpeg[20:], RED
+    yield "bytes_after_the_end.webp", webp + b"x" * 5000, RED
+    yield "rows_after_the_last.png", _of_rows(b"\0" + RED_ROW, count=SIDE_PX + 3), RED
 
 
 def _depths() -> Found:
@@ -118,6 +134,7 @@ def _depths() -> Found:
     yield "black_and_white.png", _file(_drawn("1", 1), "PNG"), WHITE
     yield "grey.jpg", _file(_drawn("L", 90), "JPEG"), (90, 90, 90)
     yield "cmyk.jpg", _file(_drawn("CMYK", (0, 255, 255, 0)), "JPEG"), (254, 0, 0)
+    yield "ycck.jpg", _ycck(200), (55, 55, 55)
     yield "cmyk_black.jpg", _file(_drawn("CMYK", (0, 0, 0, 255)), "JPEG"), BLACK
 
 
@@ -151,6 +168,24 @@ def _turned() -> Found:
     yield "exif_damaged.png", _file(_drawn(), "PNG", exif=b"Exif\0\0MMx*\0\0\0\x08"), RED
 
 
+def _profiled() -> Found:
+    p3, adobe = rgb_profile(DISPLAY_P3), rgb_profile(ADOBE_RGB)
+    yield "display_p3.png", _file(_drawn(), "PNG", icc_profile=p3), _triple(DISPLAY_P3.srgb(RED))
+    yield "display_p3.jpg", _file(_drawn(), "JPEG", quality=100, icc_profile=p3), _triple(DISPLAY_P3.srgb(RED))
+    yield "display_p3.webp", _file(_drawn(), "WEBP", lossless=True, icc_profile=p3), _triple(DISPLAY_P3.srgb(RED))
+    yield "adobe_rgb.jpg", _file(_drawn(), "JPEG", quality=100, icc_profile=adobe), _triple(ADOBE_RGB.srgb(RED))
+    yield "adobe_rgb_clear.png", _file(_drawn("RGBA", (*RED, 0)), "PNG", icc_profile=adobe), WHITE
+    yield "srgb.png", _file(_drawn(), "PNG", icc_profile=rgb_profile(SRGB)), RED
+    yield "linear_grey.png", _file(_drawn("L", 128), "PNG", icc_profile=grey_profile(1.0)), (188, 188, 188)
+    paper = _file(_drawn("CMYK", (0, 0, 0, 0)), "JPEG", icc_profile=cmyk_profile())
+    yield "cmyk_of_a_press.jpg", paper, WHITE
+    yield "profile_of_other_colours.png", _file(_drawn(), "PNG", icc_profile=cmyk_profile()), RED
+    yield "profile_damaged.jpg", _file(_drawn(), "JPEG", quality=100, icc_profile=p3[:300]), RED
+    yield "profile_of_megabytes.jpg", _file(_drawn(), "JPEG", quality=100, icc_profile=p3 + bytes(6_000_000)), RED
+    unfolds = chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(80_000_000)))
+    yield "profile_bomb.png", png(RED_ROW, before=unfolds), "invalid_image"
+
+
 def _animated() -> Found:
     for kind, ending in (("PNG", "png"), ("WEBP", "webp")):
         frames = {"save_all": True, "append_images": [_drawn(colour=BLUE)]}
@@ -177,9 +212,10 @@ def _damaged() -> Found:
         whole = _file(noise, kind)
         yield f"half.{ending}", whole[: len(whole) // 2], "invalid_image"
         yield f"only_its_beginning.{ending}", whole[:16], "invalid_image"
-        # The decoders of JPEG and WebP fill in what they cannot read, and say nothing.
-        zeros = whole[: len(whole) // 2] + bytes(len(whole) // 2)
-        yield f"zeros_at_the_end.{ending}", zeros, "invalid_image" if kind == "PNG" else None
+        # Of WebP any bytes are pixels, and nothing in the file says that they are not its own.
+        zeros = whole[: len(whole) // 2] + bytes(len(whole) - len(whole) // 2)
+        yield f"zeros_at_the_end.{ending}", zeros, None if kind == "WEBP" else "invalid_image"
+        yield f"last_bytes_missing.{ending}", whole[:-2], "invalid_image"
     yield "signature_alone.png", SIGNATURE, "invalid_image"
     yield "start_alone.jpg", b"\xff\xd8\xff", "invalid_image"
     yield "pixels_missing.png", SIGNATURE + png(RED_ROW)[8:33] + chunk(b"IEND", b""), "invalid_image"
@@ -187,6 +223,35 @@ def _damaged() -> Found:
     yield "end_missing.png", png(RED_ROW, end=b""), "invalid_image"
     yield "unknown_filter.png", _with_pixels(b"\x09" + RED_ROW), "invalid_image"
     yield "checksum_wrong.png", png(RED_ROW)[:-14] + b"\0\0" + png(RED_ROW)[-12:], "invalid_image"
+
+
+def _cut_and_closed() -> Found:
+    """Cut off, with an end put behind the cut: decoders paint the rest grey or black, and say nothing."""
+    noise = Image.effect_noise((128, 128), 90).convert("RGB")
+    flat = Image.new("RGB", (128, 128), RED)
+    kinds: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "progressive": {"progressive": True},
+        "restarts": {"restart_marker_rows": 1},
+        "full_colour": {"subsampling": 0},
+    }
+    for name, options in kinds.items():
+        for look, picture in (("noise", noise), ("flat", flat)):
+            whole = _file(picture, "JPEG", **options)
+            start = whole.index(b"\xff\xda") + 14
+            end = whole.index(b"\xff\xc4", start) if name == "progressive" else len(whole)
+            cut = whole[: start + (end - start) // 2].rstrip(b"\xff") + b"\xff\xd9"
+            yield f"closed_{look}_{name}.jpg", cut, "invalid_image"
+    for look, picture in (("noise", noise), ("flat", flat)):
+        for name, options in (("lossy", {}), ("lossless", {"lossless": True})):
+            whole = _file(picture, "WEBP", **options)
+            body = whole[20 : 20 + (len(whole) - 20) // 4 * 2]
+            cut = b"RIFF" + struct.pack("<I", 12 + len(body)) + whole[8:16] + struct.pack("<I", len(body)) + body
+            yield f"closed_{look}_{name}.webp", cut, "invalid_image"
+    for name, count in (("one_row_missing", SIDE_PX - 1), ("half_its_rows_missing", SIDE_PX // 2), ("no_rows", 0)):
+        yield f"{name}.png", _of_rows(b"\0" + RED_ROW, count=count), "invalid_image"
+    yield "interlaced.png", _interlaced(), RED
+    yield "interlaced_cut.png", _interlaced(missing_bytes=1), "invalid_image"
 
 
 def _lying() -> Found:
@@ -209,6 +274,46 @@ def _large() -> Found:
     yield "bomb.png", png(b"", width_px=30_000, height_px=30_000), "image_too_large"
     yield "largest_sides.png", png(b"", width_px=2**31 - 1, height_px=2**31 - 1), "image_too_large"
     yield "bomb.jpg", _jpeg_of(65_000, 65_000), "image_too_large"
+
+
+def _slow() -> Found:
+    progressive = _file(_drawn(), "JPEG", progressive=True)
+    scan = progressive[progressive.rindex(b"\xff\xda") : -2]
+    yield "thousands_of_scans.jpg", progressive[:-2] + scan * 5000 + progressive[-2:], "invalid_image"
+    note = b"\xff\xe1\xff\xff" + b"x" * 65_533
+    jpeg = _file(_drawn(), "JPEG")
+    yield "notes_of_megabytes.jpg", jpeg[:2] + note * 100 + jpeg[2:], RED
+    yield "thousands_of_parts.png", png(RED_ROW, before=chunk(b"prVt", b"") * 50_000), RED
+
+
+def _ycck(ink: int) -> bytes:
+    """A JPEG of four inks, three of them as brightness and colour: some programs for print write it."""
+    data = _file(_drawn("CMYK", (255 - ink, 127, 127, 0)), "JPEG", quality=100)
+    at = data.index(b"Adobe")
+    return data[: at + 11] + b"\2" + data[at + 12 :]
+
+
+def _interlaced(*, missing_bytes: int = 0) -> bytes:
+    rows = b""
+    for left, top, right, down in (
+        *((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)),
+    ):
+        columns, lines = len(range(left, SIDE_PX, right)), len(range(top, SIDE_PX, down))
+        rows += (b"\0" + bytes(RED) * columns) * lines
+    header = struct.pack(">IIBBBBB", SIDE_PX, SIDE_PX, 8, 2, 0, 0, 1)
+    pixels = chunk(b"IDAT", zlib.compress(rows[: len(rows) - missing_bytes]))
+    return SIGNATURE + chunk(b"IHDR", header) + pixels + chunk(b"IEND", b"")
+
+
+def _of_rows(row: bytes, *, count: int) -> bytes:
+    """A PNG that has another number of rows than it says."""
+    header = struct.pack(">IIBBBBB", SIDE_PX, SIDE_PX, 8, 2, 0, 0, 0)
+    return SIGNATURE + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(row * count)) + chunk(b"IEND", b"")
+
+
+def _triple(values: tuple[int, ...]) -> Colour:
+    red, green, blue = values
+    return red, green, blue
 
 
 def _with_pixels(row: bytes) -> bytes:

@@ -208,22 +208,36 @@ def _check_warmed(job: EditJob, report: WarmReport | None) -> None:
 
 
 def _prepared(wanted: EditRequest, settings: Settings, *, mask_to_model: bool) -> Received:
-    wish, limit, digest = wanted.wish, settings.max_pixels, wanted.digest()
+    wish, limit, colour, digest = wanted.wish, settings.max_pixels, settings.alpha_colour, wanted.digest()
     if not wanted.pictures:
         shape = wish.size if isinstance(wish.size, Size) else settings.sizes[0]
         planned = plan(shape, settings.sizes, wish.size)
         return Received(job=_first_job(wish, b"", (), planned), digest=digest, wish=wish, plan=planned, masked=None)
     first = wanted.pictures[0]
-    ready = images.prepare(first, param="image", candidates=settings.sizes, max_pixels=limit, size=wish.size)
+    ready = images.prepare(
+        first, param="image", candidates=settings.sizes, max_pixels=limit, size=wish.size, alpha_colour=colour
+    )
     further = tuple(
-        images.reference(data, param=f"image[{number}]", candidate=ready.plan.placement.candidate, max_pixels=limit)
+        images.reference(
+            data,
+            param=f"image[{number}]",
+            candidate=ready.plan.placement.candidate,
+            max_pixels=limit,
+            alpha_colour=colour,
+        )
         for number, data in enumerate(wanted.pictures[1:], start=1)
     )
     masked, model_mask = None, b""
     if wanted.mask is not None:
         # Read now so that a wrong one is refused before the card works for it, and again when it is used.
         masks.weights(wanted.mask, ready.plan, feather_px=wish.mask_feather_px)
-        masked = Masked(picture=first, mask=wanted.mask, feather_px=wish.mask_feather_px, max_pixels=limit)
+        masked = Masked(
+            picture=first,
+            mask=wanted.mask,
+            feather_px=wish.mask_feather_px,
+            max_pixels=limit,
+            alpha_colour=colour,
+        )
         # The result is put into the mask in any case: a model keeps what lies outside, but not to the bit.
         model_mask = masks.for_model(wanted.mask, ready.plan) if mask_to_model else b""
     job = replace(_first_job(wish, ready.pixels, further, ready.plan), mask=model_mask)

@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from PIL import Image, ImageChops, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
+from imageedit_server.api import whole_jpeg, whole_png, whole_webp
+from imageedit_server.api.colours import WHITE, Colour, direct, flat, srgb
 from imageedit_server.api.geometry import Plan, SizeWish, plan
 from imageedit_server.api.padding import padded
 from imageedit_server.api.slices import slices, without
@@ -28,7 +30,6 @@ WHITE_SPACE = b" \t\r\n\v\f"
 # Of a result. A larger one takes the processors for seconds, and WebP ends at 16383 pixels to a side.
 MAX_OUTPUT_PIXELS = 4096 * 4096
 MAX_OUTPUT_SIDE_PX = 16_000
-WHITE = (255, 255, 255, 255)
 
 # What the orientation tag of EXIF asks for.
 ORIENTATION_TAG = 0x0112
@@ -67,9 +68,15 @@ class Prepared:
 
 
 def prepare(
-    data: bytes, *, param: str, candidates: Sequence[Size], max_pixels: int, size: SizeWish = "auto"
+    data: bytes,
+    *,
+    param: str,
+    candidates: Sequence[Size],
+    max_pixels: int,
+    size: SizeWish = "auto",
+    alpha_colour: Colour = WHITE,
 ) -> Prepared:
-    """Decode, turn upright, flatten on white, scale and pad.
+    """Decode, turn upright, scale, bring to sRGB, lay what is transparent on a colour, and pad.
 
     Args:
         data: the file's bytes; name and type that the client gave do not matter.
@@ -82,28 +89,33 @@ def prepare(
     with _opened(data, param, max_pixels) as opened:
         planned = plan(_upright_size(opened), candidates, size)
         _check_output(planned.output)
-        picture = _flat(_upright(opened, planned.in_working.working))
+        picture = _plain(opened, planned.in_working.working, alpha_colour)
     pixels = padded(padded(picture, planned.in_working), planned.placement).tobytes()
     return Prepared(pixels=pixels, plan=planned)
 
 
-def reference(data: bytes, *, param: str, candidate: Size, max_pixels: int) -> bytes:
+def reference(data: bytes, *, param: str, candidate: Size, max_pixels: int, alpha_colour: Colour = WHITE) -> bytes:
     """Prepare a further picture that the model only looks at: raw RGB of the candidate size.
 
     Raises:
         InvalidInput: as `prepare`.
     """
-    return prepare(data, param=param, candidates=[candidate], max_pixels=max_pixels).pixels
+    ready = prepare(data, param=param, candidates=[candidate], max_pixels=max_pixels, alpha_colour=alpha_colour)
+    return ready.pixels
 
 
-def at_output_size(data: bytes, planned: Plan, *, param: str, max_pixels: int) -> Image.Image:
-    """The picture as the result would be if nothing was edited; with size=original it is the input to the bit.
+def at_output_size(
+    data: bytes, planned: Plan, *, param: str, max_pixels: int, alpha_colour: Colour = WHITE
+) -> Image.Image:
+    """The picture as the result would be if nothing was edited, of a file that `prepare` has taken.
+
+    With size=original it is the input's pixels, to the bit where those are opaque and in sRGB already.
 
     Raises:
         InvalidInput: as `prepare`.
     """
-    with _opened(data, param, max_pixels) as opened:
-        picture = _flat(_upright(opened, planned.in_output.working))
+    with _opened(data, param, max_pixels, check_whole=False) as opened:
+        picture = _plain(opened, planned.in_output.working, alpha_colour)
     return padded(picture, planned.in_output)
 
 
@@ -152,13 +164,14 @@ def _check_header(opened: Image.Image, param: str, max_pixels: int) -> None:
 
 
 @contextmanager
-def _opened(data: bytes, param: str, max_pixels: int) -> Iterator[Image.Image]:
+def _opened(data: bytes, param: str, max_pixels: int, *, check_whole: bool = True) -> Iterator[Image.Image]:
     _check_signature(data, param)
     try:
         with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as opened:
             _check_header(opened, param, max_pixels)
+            if check_whole:
+                _check_whole(opened, data)
             if opened.format == "PNG":
-                _check_sums(data)
                 # Before anything asks for EXIF, which in a PNG can come last: that loads the pixels, and would report
                 # their damage as its own, once.
                 opened.load()
@@ -171,10 +184,15 @@ def _opened(data: bytes, param: str, max_pixels: int) -> Iterator[Image.Image]:
         ) from damage
 
 
-def _check_sums(data: bytes) -> None:
-    """Raise what `DAMAGE` names for a PNG that is cut off or altered: its decoder looks at no sum."""
-    with Image.open(io.BytesIO(data), formats=("PNG",)) as opened:
-        opened.verify()
+def _check_whole(opened: Image.Image, data: bytes) -> None:
+    """Raise what `DAMAGE` names for a file that is cut off or altered: the decoders fill in what they cannot read."""
+    match opened.format:
+        case "PNG":
+            whole_png.check(data)
+        case "WEBP":
+            whole_webp.check(data)
+        case _:
+            whole_jpeg.check(data)
 
 
 def _upright_size(opened: Image.Image) -> Size:
@@ -188,11 +206,16 @@ def _upright(opened: Image.Image, size: Size) -> Image.Image:
     wanted = (size.width_px, size.height_px)
     # JPEG alone can be decoded at a fraction of its size; twice what is needed leaves the rest to the better filter.
     opened.draft(None, (2 * max(wanted), 2 * max(wanted)))
-    scaled = _direct_colour(opened).resize(
+    scaled = direct(opened).resize(
         wanted[::-1] if orientation in SIDES_SWAPPED else wanted, Image.Resampling.LANCZOS, reducing_gap=3.0
     )
     turn = ORIENTATIONS.get(orientation)
     return scaled if turn is None else scaled.transpose(turn)
+
+
+def _plain(opened: Image.Image, size: Size, alpha_colour: Colour) -> Image.Image:
+    """Upright, scaled, opaque and in sRGB. Colours come last: fifty million of them would take seconds."""
+    return flat(srgb(_upright(opened, size), opened.info.get("icc_profile")), alpha_colour)
 
 
 def _check_output(output: Size) -> None:
@@ -211,37 +234,6 @@ def _orientation(opened: Image.Image) -> int:
     except DAMAGE:
         return 1  # A damaged note about the picture is no damage to the picture.
     return value if isinstance(value, int) else 1
-
-
-def _direct_colour(opened: Image.Image) -> Image.Image:
-    """RGB or RGBA, whatever the file has: palettes, grey, 16 bits, CMYK."""
-    if opened.mode.startswith("I"):
-        return _from_16_bit_grey(opened)
-    if opened.has_transparency_data:
-        return opened.convert("RGBA")
-    # Not by `convert` in any case: it copies, and the picture may have fifty million pixels.
-    return opened if opened.mode == "RGB" else opened.convert("RGB")
-
-
-def _from_16_bit_grey(opened: Image.Image) -> Image.Image:
-    """By hand: Pillow's own conversion clips at 255 instead of scaling, and loses which grey is transparent."""
-    raw = opened.convert("I;16").tobytes()
-    low, high = (Image.frombytes("L", opened.size, raw[start::2]) for start in (0, 1))
-    transparent = opened.info.get("transparency")
-    if not isinstance(transparent, int):
-        return high.convert("RGB")
-    is_low, is_high = transparent & 255, transparent >> 8
-    hidden = ImageChops.darker(
-        low.point([255 * (value == is_low) for value in range(256)]),
-        high.point([255 * (value == is_high) for value in range(256)]),
-    )
-    return Image.merge("RGBA", (high, high, high, ImageChops.invert(hidden)))
-
-
-def _flat(picture: Image.Image) -> Image.Image:
-    if picture.mode != "RGBA":
-        return picture
-    return Image.alpha_composite(Image.new("RGBA", picture.size, WHITE), picture).convert("RGB")
 
 
 def _brief(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from imageedit_server.api.job_ledger import JobLedger
 from imageedit_server.errors import ApiError, StorageUnusable
-from imageedit_server.gate.jobs import LOST_BODY, Job
+from imageedit_server.gate.jobs import LOST_BODY, UNWRITTEN_RESULT, Job
 from imageedit_server.logs import fields
 from imageedit_server.worker.protocol import WorkerError, WorkerFailure
 
@@ -184,7 +184,7 @@ class JobRunner:
             if await self._ends_within(self._disk_retry_s):
                 raise NotNow
         message = "The disk did not take the result; send the job again."
-        return await self._ledger.failed(job_id, code="result_not_written", message=message)
+        return await self._ledger.failed(job_id, code=UNWRITTEN_RESULT, message=message)
 
     # | what ends a step                   | the job then                                        |
     # | ---------------------------------- | --------------------------------------------------- |

@@ -6,12 +6,12 @@ import io
 
 from PIL import Image, ImageChops, ImageFilter
 
+from imageedit_server.api import whole_png
 from imageedit_server.api.geometry import Placement, Plan
 from imageedit_server.api.images import DAMAGE
 from imageedit_server.api.padding import padded
 from imageedit_server.errors import InvalidInput
 
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 KEEP, EDIT = 0, 255
 
 
@@ -54,11 +54,12 @@ def _in_frame(editable: Image.Image, frame: Placement) -> Image.Image:
 
 
 def _editable(mask: bytes, planned: Plan) -> Image.Image:
-    if not mask.startswith(PNG_SIGNATURE):
+    if not mask.startswith(whole_png.SIGNATURE):
         raise _invalid("The mask is not a PNG; send a PNG that is transparent where to edit.")
     try:
         with Image.open(io.BytesIO(mask), formats=("PNG",)) as opened:
             _check_header(opened, planned)
+            whole_png.check(mask)
             return ImageChops.invert(opened.convert("RGBA").getchannel("A"))
     except DAMAGE as damage:
         raise _invalid("The mask is damaged or cut off; send the whole file.") from damage

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from PIL import Image
 
+from imageedit_server.api.colours import WHITE, Colour
 from imageedit_server.api.geometry import Plan
 from imageedit_server.api.images import at_output_size
 from imageedit_server.api.masks import weights
@@ -27,6 +28,7 @@ class Masked:
     mask: bytes = field(repr=False)
     feather_px: int
     max_pixels: int
+    alpha_colour: Colour = WHITE
 
     @property
     def size_bytes(self) -> int:
@@ -41,7 +43,13 @@ def finished(pixels: bytes, planned: Plan, *, masked: Masked | None, kind: Forma
     if picture.size != output or planned.placement.working != candidate:
         picture = picture.resize(output, Image.Resampling.LANCZOS, box=planned.placement.box)
     if masked is not None:
-        before = at_output_size(masked.picture, planned, param="image", max_pixels=masked.max_pixels)
+        before = at_output_size(
+            masked.picture,
+            planned,
+            param="image",
+            max_pixels=masked.max_pixels,
+            alpha_colour=masked.alpha_colour,
+        )
         share = weights(masked.mask, planned, feather_px=masked.feather_px)
         picture = Image.composite(picture, before, share)
     return encoded(picture, kind, compression)

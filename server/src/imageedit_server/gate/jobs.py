@@ -15,6 +15,7 @@ DEATHS_ALLOWED = 1
 QUARANTINED = "quarantined"
 LOST_BODY = "body_lost"
 LOST_RESULT = "result_lost"
+UNWRITTEN_RESULT = "result_not_written"
 
 
 class JobState(Enum):
