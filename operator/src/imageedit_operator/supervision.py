@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from imageedit_operator.errors import ApiError
+from imageedit_operator.hearing import Hearing
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube
-from imageedit_operator.watching import WatchEnded, keys_for
+from imageedit_operator.watching import WatchEnded, keys_for, version_of
 from imageedit_operator.workqueue import Key
 
 logger = logging.getLogger(__name__)
@@ -22,6 +23,8 @@ FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
 GOOD_RUN_S = 300.0
 MOST_FAILURES = 10
+DEAF_S = 60.0
+LISTEN_S = 5.0
 
 
 class WatchesLost(Exception):
@@ -52,6 +55,29 @@ async def supervise(
         await sleep_unless(stop, pause_s)
 
 
+async def unless_deaf(
+    run: Callable[[asyncio.Event], Awaitable[None]],
+    hearing: Hearing,
+    stop: asyncio.Event,
+    *,
+    stopwatch: Callable[[], float],
+) -> None:
+    """One run of the watches, ended with WatchEnded when it owes an event for DEAF_S: the next run lists anew."""
+    began_s = stopwatch()
+    running = asyncio.ensure_future(run(stop))
+    try:
+        while not running.done():
+            await asyncio.wait({running}, timeout=LISTEN_S)
+            now_s = stopwatch()
+            deaf_s = min(hearing.deaf_s(now_s), now_s - began_s)
+            if deaf_s >= DEAF_S and not stop.is_set() and not running.done():
+                raise WatchEnded(f"a list shows what the watches have not told for {deaf_s:.0f} s")
+        running.result()
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+
+
 async def resync(
     kube: Kube,
     namespaces: tuple[str, ...],
@@ -61,9 +87,12 @@ async def resync(
     random: Callable[[], float],
     known: Callable[[], Iterable[Key]],
     on_key: Callable[[Key], None],
-    on_complete: Callable[[], None],
+    on_complete: Callable[[Mapping[Key, str]], None],
 ) -> None:
-    """Adds every resource each period (±10 %), and those that we know and that no list shows any more."""
+    """Adds every resource each period (±10 %), and those that we know and that no list shows any more.
+
+    `on_complete` gets what the list showed, with the version of each.
+    """
     while not stop.is_set():
         try:
             listed = await _list(kube, namespaces)
@@ -71,9 +100,9 @@ async def resync(
             logger.error("resync failed: %s", error)
             await sleep_unless(stop, min(period_s, max(5.0, error.retry_after_s)))
             continue
-        for key in listed | set(known()):
+        for key in listed.keys() | set(known()):
             on_key(key)
-        on_complete()
+        on_complete(listed)
         await sleep_unless(stop, period_s * (0.9 + 0.2 * random()))
 
 
@@ -86,9 +115,10 @@ async def sleep_unless(stop: asyncio.Event, seconds: float) -> None:
         return
 
 
-async def _list(kube: Kube, namespaces: tuple[str, ...]) -> set[Key]:
-    found: set[Key] = set()
+async def _list(kube: Kube, namespaces: tuple[str, ...]) -> dict[Key, str]:
+    found: dict[Key, str] = {}
     for namespace in namespaces or ("",):
         async for page in kube.pages(IMAGE_EDIT_DEPLOYMENTS, namespace):
-            found.update(key for item in page for key in keys_for(IMAGE_EDIT_DEPLOYMENTS, item))
+            for item in page:
+                found |= dict.fromkeys(keys_for(IMAGE_EDIT_DEPLOYMENTS, item), version_of(item))
     return found

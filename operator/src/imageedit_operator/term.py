@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,6 +18,7 @@ import aiohttp
 
 from imageedit_operator import supervision, watching
 from imageedit_operator.election import Candidate
+from imageedit_operator.hearing import Hearing
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import Kube
 from imageedit_operator.kube.execute import Executor
@@ -25,7 +27,7 @@ from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.reconciler import Reconciler
 from imageedit_operator.settings import Settings
 from imageedit_operator.telemetry import Telemetry
-from imageedit_operator.workqueue import WorkQueue
+from imageedit_operator.workqueue import Key, WorkQueue
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +55,7 @@ class Term:
     candidate: Candidate | None
     resynced: Stamp = field(default_factory=Stamp)
     watching: Stamp = field(default_factory=Stamp)
+    hearing: Hearing = field(default_factory=Hearing)
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Until `stop`; then no new pass begins, the running ones may finish, and the Lease is given back.
@@ -76,14 +79,22 @@ class Term:
 
     async def _watch(self, stop: asyncio.Event) -> None:
         scope = watching.Scope(namespaces=self.chosen.namespaces, kubeconfig=self.chosen.kubeconfig)
-        run = partial(watching.watch, scope, self.reconciler.queue.add, on_alive=self.watching.now)
+        watch = partial(
+            watching.watch,
+            scope,
+            self.reconciler.queue.add,
+            on_version=self.hearing.told,
+            on_alive=self.watching.now,
+        )
+        run = partial(supervision.unless_deaf, watch, self.hearing, stopwatch=time.monotonic)
         restarted = self.reconciler.telemetry.watch_restarted
         await supervision.supervise(run, stop, stopwatch=time.monotonic, on_restart=restarted)
         self.watching.now()
 
     async def _list(self, stop: asyncio.Event) -> None:
-        def on_complete() -> None:
+        def on_complete(listed: Mapping[Key, str]) -> None:
             self.resynced.now()
+            self.hearing.listed(listed, time.monotonic())
             self.reconciler.telemetry.resynced(time.time())
 
         await supervision.resync(

@@ -68,22 +68,30 @@ def keys_for(resource: Resource, manifest: Mapping[str, Any]) -> tuple[Key, ...]
     return (Key(namespace, name),) if namespace and name else ()
 
 
+def version_of(manifest: Mapping[str, Any]) -> str:
+    """The object's resourceVersion, which differs after every change; only equality means anything."""
+    return str((manifest.get("metadata") or {}).get("resourceVersion") or "")
+
+
 async def watch(
     scope: Scope,
     on_key: Callable[[Key], None],
     stop: asyncio.Event,
     *,
+    on_version: Callable[[Key, str], None] = lambda _key, _version: None,
     on_alive: Callable[[], None] = lambda: None,
 ) -> None:
     """One run of kopf; returns after `stop` was set. Raises WatchEnded when it ends by itself.
 
-    `on_key` is called in the caller's event loop, and so is `on_alive`, every few seconds while kopf's loop turns.
+    All are called in the caller's event loop: `on_key` for every event, `on_version` for those of a resource
+    itself with its version, `on_alive` every few seconds while kopf's loop turns.
     """
     ours = asyncio.get_running_loop()
     ended: asyncio.Future[BaseException | None] = ours.create_future()
     run = _Run(
         scope=scope,
         on_key=lambda key: _tell(ours, on_key, key),
+        on_version=lambda key, version: _tell(ours, lambda told: on_version(*told), (key, version)),
         on_end=lambda error: _tell(ours, finish, error),
         on_alive=lambda: _tell(ours, lambda _: on_alive(), None),
     )
@@ -125,11 +133,13 @@ class _Run:
         *,
         scope: Scope,
         on_key: Callable[[Key], None],
+        on_version: Callable[[Key, str], None],
         on_end: Callable[[BaseException | None], None],
         on_alive: Callable[[], None],
     ) -> None:
         self._scope = scope
         self._on_key = on_key
+        self._on_version = on_version
         self._on_end = on_end
         self._on_alive = on_alive
         self._lock = threading.Lock()
@@ -161,7 +171,7 @@ class _Run:
         beating = asyncio.create_task(self._beat())  # born before kopf's tasks, so not one of those that it ends
         try:
             await kopf.operator(
-                registry=build_registry(self._scope, self._on_key),
+                registry=build_registry(self._scope, self._on_key, self._on_version),
                 settings=build_settings(),
                 clusterwide=not self._scope.namespaces,
                 namespaces=self._scope.namespaces,
@@ -176,7 +186,9 @@ class _Run:
             await asyncio.sleep(ALIVE_S)
 
 
-def build_registry(scope: Scope, on_key: Callable[[Key], None]) -> kopf.OperatorRegistry:
+def build_registry(
+    scope: Scope, on_key: Callable[[Key], None], on_version: Callable[[Key, str], None]
+) -> kopf.OperatorRegistry:
     """A fresh registry with the login and one event handler for each watched kind."""
     registry = kopf.OperatorRegistry()
 
@@ -189,6 +201,8 @@ def build_registry(scope: Scope, on_key: Callable[[Key], None]) -> kopf.Operator
         async def on_event(body: Mapping[str, Any], **_: Any) -> None:
             for key in keys_for(resource, body):
                 on_key(key)
+                if resource == IMAGE_EDIT_DEPLOYMENTS:
+                    on_version(key, version_of(body))
 
         return on_event
 

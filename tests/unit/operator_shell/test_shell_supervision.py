@@ -69,7 +69,7 @@ def resynced(kube: MemoryKube, *, known: set[Key] | None = None, for_s: float = 
             random=lambda: 0.5,
             known=lambda: known or set(),
             on_key=lambda key: log.append((now(), key)),
-            on_complete=lambda: log.append((now(), None)),
+            on_complete=lambda _listed: log.append((now(), None)),
         )
         return log
 

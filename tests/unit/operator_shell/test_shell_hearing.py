@@ -1,0 +1,87 @@
+"""A watch that owes an event is found, one that has nothing to say is not."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from imageedit_operator.hearing import Hearing
+from imageedit_operator.supervision import DEAF_S, unless_deaf
+from imageedit_operator.watching import WatchEnded
+from imageedit_operator.workqueue import Key
+from unit.operator_shell.virtual_time import now, run_virtual
+
+EDIT, OTHER = Key("team", "edit"), Key("team", "other")
+
+
+def test_at_rest_nothing_is_owed() -> None:
+    hearing = Hearing()
+    hearing.told(EDIT, "7")
+    for at_s in (10.0, 500.0, 1000.0):
+        hearing.listed({EDIT: "7"}, at_s)
+    assert hearing.deaf_s(1000.0) == 0.0
+
+
+def test_a_version_that_only_a_list_shows_is_owed_since_then() -> None:
+    hearing = Hearing()
+    hearing.told(EDIT, "7")
+    hearing.listed({EDIT: "8"}, 100.0)
+    hearing.listed({EDIT: "9"}, 220.0)
+    assert hearing.deaf_s(250.0) == 150.0
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_an_event_that_comes_later_settles_it(version: str) -> None:
+    hearing = Hearing()
+    hearing.listed({EDIT: "8"}, 100.0)
+    hearing.told(EDIT, version)
+    assert hearing.deaf_s(300.0) == 0.0
+
+
+def test_a_resource_that_is_gone_is_owed_nothing() -> None:
+    hearing = Hearing()
+    hearing.listed({EDIT: "8", OTHER: "9"}, 100.0)
+    hearing.listed({}, 220.0)
+    assert hearing.deaf_s(300.0) == 0.0
+
+
+def ended_at(hearing: Hearing, *, told_s: float = 1e9) -> float | None:
+    """When a run of the watches is ended for its deafness, None when it lasts until it is stopped."""
+
+    async def main() -> float | None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.call_later(told_s, lambda: hearing.told(EDIT, "8"))
+        loop.call_later(500.0, stop.set)
+
+        async def run(stopping: asyncio.Event) -> None:
+            await stopping.wait()
+
+        try:
+            await unless_deaf(run, hearing, stop, stopwatch=now)
+        except WatchEnded:
+            return now()
+        return None
+
+    return run_virtual(main)
+
+
+def test_a_run_that_is_deaf_is_ended_so_that_the_next_one_lists() -> None:
+    hearing = Hearing()
+    hearing.listed({EDIT: "8"}, 0.0)
+    ended_s = ended_at(hearing)
+    assert ended_s is not None
+    assert DEAF_S <= ended_s <= DEAF_S + 10.0
+
+
+def test_a_run_that_hears_late_lives_on() -> None:
+    hearing = Hearing()
+    hearing.listed({EDIT: "8"}, 0.0)
+    assert ended_at(hearing, told_s=30.0) is None
+
+
+def test_a_new_run_gets_time_to_list_before_it_is_judged() -> None:
+    hearing = Hearing()
+    hearing.listed({EDIT: "8"}, -1000.0)
+    assert ended_at(hearing, told_s=30.0) is None
