@@ -37,10 +37,13 @@ class Kind:
         """Whether it takes a picture."""
         return self.most_pictures != 0
 
-    def capabilities(self, *, max_references: int, guidance: bool, negative_prompt: bool) -> Capabilities:
+    def capabilities(
+        self, *, max_references: int, max_prompt_tokens: int, guidance: bool, negative_prompt: bool
+    ) -> Capabilities:
         """What a model of this class takes within the settings; `guidance` is a matter of its weights."""
         return Capabilities(
             max_references=max_references if self.most_pictures is None else min(max_references, self.most_pictures),
+            max_prompt_tokens=max_prompt_tokens,
             edit=self.edits,
             generate=not self.edits,
             mask=self.mask,
