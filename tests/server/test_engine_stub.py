@@ -68,4 +68,6 @@ def test_a_job_without_a_picture_gives_one_of_its_size_that_a_warm_up_believes()
 @pytest.mark.parametrize("name", KINDS)
 def test_the_stub_takes_what_the_class_of_the_checkpoint_takes(tmp_path: Path, name: str) -> None:
     can = stub(model_dir=tiny_checkpoint(tmp_path, class_name=name)).load().capabilities
-    assert can == KINDS[name].capabilities(max_references=1, guidance=True, negative_prompt=False)
+    assert can == KINDS[name].capabilities(
+        max_references=1, max_prompt_tokens=1024, guidance=True, negative_prompt=False
+    )

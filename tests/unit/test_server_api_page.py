@@ -82,7 +82,9 @@ def test_the_page_says_what_each_pipeline_class_takes() -> None:
             "with a mask" if kind.mask_required else "yes" if kind.edits else "no",
             "no" if kind.edits else "yes",
             "--max-references" if kind.most_pictures is None else str(kind.most_pictures),
-            mask_word(kind.capabilities(max_references=1, guidance=False, negative_prompt=False)),
+            mask_word(
+                kind.capabilities(max_references=1, max_prompt_tokens=1024, guidance=False, negative_prompt=False)
+            ),
         )
         for name, kind in KINDS.items()
     }

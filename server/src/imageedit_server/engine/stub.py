@@ -10,6 +10,7 @@ from imageedit_server.engine.checkpoint import check_checkpoint, digest
 from imageedit_server.engine.kinds import KINDS
 from imageedit_server.engine.manifest import verify
 from imageedit_server.worker.protocol import (
+    Capabilities,
     EditJob,
     EditResult,
     LoadReport,
@@ -62,7 +63,10 @@ class StubEngine:
         time.sleep(self._load_s)
         # A guidance scale is more than the demo takes, so that every field can be tried.
         can = kind.capabilities(
-            max_references=self._max_references, guidance=True, negative_prompt=self._negative_prompt
+            max_references=self._max_references,
+            max_prompt_tokens=Capabilities().max_prompt_tokens,
+            guidance=True,
+            negative_prompt=self._negative_prompt,
         )
         return LoadReport(digest=verified or digest(self._model_dir), pipeline="stub", capabilities=can)
 
