@@ -25,7 +25,8 @@ from apiserver.operator_plane import (
     pod,
 )
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient
-from imageedit_operator.watching import SELECTOR, Scope, WatchEnded, watch
+from imageedit_operator.wake_ups import SELECTOR
+from imageedit_operator.watching import Scope, WatchEnded, watch
 from imageedit_operator.workqueue import Key
 from localcluster.controlplane import ControlPlane
 

@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from imageedit_operator.errors import ApiError
 from imageedit_operator.hearing import Hearing
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube
-from imageedit_operator.watching import WatchEnded, keys_for, version_of
+from imageedit_operator.wake_ups import keys_for, version_of
+from imageedit_operator.watching import WatchEnded
 from imageedit_operator.workqueue import Key
 
 logger = logging.getLogger(__name__)

@@ -20,21 +20,12 @@ from typing import Any
 
 import kopf
 
-from imageedit_operator.kube.client import (
-    DEPLOYMENTS,
-    FIELD_MANAGER,
-    IMAGE_EDIT_DEPLOYMENTS,
-    PODS,
-    Resource,
-    load_configuration,
-)
-from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Resource, load_configuration
+from imageedit_operator.wake_ups import SELECTOR, WATCHED, keys_for, version_of
 from imageedit_operator.workqueue import Key
 
 logger = logging.getLogger(__name__)
 
-SELECTOR = f"app.kubernetes.io/managed-by={FIELD_MANAGER},{DEPLOYMENT_LABEL}"
-WATCHED = (IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS, PODS)
 STOP_TIMEOUT_S = 10.0
 ALIVE_S = 5.0
 
@@ -50,27 +41,6 @@ class Scope:
     namespaces: tuple[str, ...]
     """Empty = the whole cluster."""
     kubeconfig: str
-
-
-def keys_for(resource: Resource, manifest: Mapping[str, Any]) -> tuple[Key, ...]:
-    """The resources to look at after an event on this object.
-
-    | object                                | key                                  |
-    | ------------------------------------- | ------------------------------------ |
-    | ImageEditDeployment                   | its own                              |
-    | Deployment or Pod with our label      | its namespace, the label's value     |
-    | anything else                         | none                                 |
-    """
-    metadata = manifest.get("metadata") or {}
-    labels = metadata.get("labels") or {}
-    name = metadata.get("name") if resource == IMAGE_EDIT_DEPLOYMENTS else labels.get(DEPLOYMENT_LABEL)
-    namespace = metadata.get("namespace")
-    return (Key(namespace, name),) if namespace and name else ()
-
-
-def version_of(manifest: Mapping[str, Any]) -> str:
-    """The object's resourceVersion, which differs after every change; only equality means anything."""
-    return str((manifest.get("metadata") or {}).get("resourceVersion") or "")
 
 
 async def watch(

@@ -9,7 +9,8 @@ import kopf
 import pytest
 
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
-from imageedit_operator.watching import SELECTOR, Scope, build_registry, build_settings, keys_for
+from imageedit_operator.wake_ups import SELECTOR, keys_for
+from imageedit_operator.watching import Scope, build_registry, build_settings
 from imageedit_operator.workqueue import Key
 from unit.operator_shell.builders import custom_resource, deployment, pod
 
