@@ -136,6 +136,7 @@ async def test_an_outage_that_costs_the_lease_ends_nobody(
         await running.becomes("leader")
         await proxy.down()
         await running.becomes("standby")
+        assert await running.metric("imageedit_operator_workqueue_depth") == 0
         await create_resource(kube, namespace)
         await proxy.up()
         await deployments(kube, namespace)

@@ -87,17 +87,21 @@ class _Process:
         self._term: Term | None = None
 
     def progress(self) -> Progress:
-        """What was done lately."""
+        """What was done lately; the queue's metrics are brought up to date on the way."""
         if self._term is None:
+            self._telemetry.queue_seen(0, 0.0)
             waiting = self._candidate
             return Progress(
                 leading=False, since_contact_s=waiting.since_contact_s() if waiting else self._began.age_s()
             )
+        queue = self._term.reconciler.queue
+        oldest_s = queue.oldest_s()
+        self._telemetry.queue_seen(queue.depth(), oldest_s)
         return Progress(
             leading=True,
             since_contact_s=self._term.resynced.age_s(),
             since_watch_s=self._term.watching.age_s(),
-            oldest_waiting_s=self._term.reconciler.queue.oldest_s(),
+            oldest_waiting_s=oldest_s,
             longest_pass_s=self._term.reconciler.longest_pass_s(),
         )
 

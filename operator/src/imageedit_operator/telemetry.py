@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from imageedit_operator.workqueue import Key, WorkQueue
+from imageedit_operator.workqueue import Key
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 RESULTS = ("ok", "gone", "invalid", "moved", "error", "timeout")
@@ -90,10 +90,10 @@ class Telemetry:
         for result in RESULTS:
             self._reconcile.labels(result)
 
-    def watch_queue(self, queue: WorkQueue) -> None:
-        """Depth and age are read from the queue at each scrape."""
-        self._depth.set_function(queue.depth)
-        self._oldest_s.set_function(queue.oldest_s)
+    def queue_seen(self, depth: int, oldest_s: float) -> None:
+        """The work queue now; written by the loop that owns it, for scrapes come from another thread."""
+        self._depth.set(depth)
+        self._oldest_s.set(oldest_s)
 
     def reconciled(self, result: str, seconds: float) -> None:
         """One pass ended; `result` is one of RESULTS."""

@@ -131,7 +131,6 @@ def new_term(
 ) -> Term:
     """A term with the real clocks."""
     queue = WorkQueue(clock=time.monotonic, random=random.random)
-    telemetry.watch_queue(queue)
     cards = CardBook(kube, clock=time.monotonic)
     reconciler = Reconciler(
         kube=kube,

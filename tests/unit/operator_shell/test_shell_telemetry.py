@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from imageedit_operator.telemetry import Telemetry
-from imageedit_operator.workqueue import Key, WorkQueue
+from imageedit_operator.workqueue import Key
 
 DOCUMENT = Path(__file__).parents[3] / "docs/reference/metrics-operator.md"
 ROW = re.compile(r"^\| `(imageedit_operator_\w+)(?:\{([\w,]*)\})?` \| (\w+) \|", re.MULTILINE)
@@ -16,7 +16,7 @@ KEY = Key("team", "edit")
 def full() -> Telemetry:
     """A telemetry that has seen everything once."""
     telemetry = Telemetry()
-    telemetry.watch_queue(WorkQueue(clock=lambda: 0.0, random=lambda: 0.0))
+    telemetry.queue_seen(3, 1.5)
     telemetry.reconciled("ok", 0.2)
     telemetry.requested("get", "200")
     telemetry.watch_restarted()
