@@ -7,12 +7,14 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 import pytest
 import uvicorn
 
-from imageedit_server.api.connections import Bounds, Door
+from imageedit_server.api.connections import Connection
+from imageedit_server.api.doors import Bounds, Door
 from server.raw_http import RawClient, head, raw_client
 from server.running import until
 
@@ -31,7 +33,7 @@ class Running:
         door = Door(bounds, on_refused=lambda error: self.refused.append(error.status))
         config = uvicorn.Config(
             self._app,
-            http=cast("type[asyncio.Protocol]", door.connection),
+            http=cast("type[asyncio.Protocol]", partial(Connection, door)),
             interface="asgi3",
             lifespan="off",
             log_config=None,
@@ -134,6 +136,23 @@ def test_a_chunk_extension_without_an_end_is_refused() -> None:
         client.send(head("POST", "/read", "Transfer-Encoding: chunked") + b"1;" + b"a" * 200_000)
 
         assert client.answer().status == 400
+
+
+def test_a_body_in_tiny_chunks_is_refused_before_it_takes_much_time() -> None:
+    with listening() as server, raw_client(server.port) as client:
+        client.send(head("POST", "/read", "Transfer-Encoding: chunked") + b"1\r\na\r\n" * 2000)
+        answer = client.answer()
+
+        assert (answer.status, answer.error["code"]) == (400, "malformed_request")
+        assert "chunks" in answer.error["message"]
+
+
+def test_a_body_in_some_tiny_chunks_is_read() -> None:
+    with listening() as server, raw_client(server.port) as client:
+        chunks = b"1\r\na\r\n" * 900 + b"2000\r\n" + b"a" * 0x2000 + b"\r\n" + b"1\r\na\r\n" * 200
+        client.send(head("POST", "/read", "Transfer-Encoding: chunked") + chunks + b"0\r\n\r\n")
+
+        assert client.answer().status == 200
 
 
 def test_a_head_that_does_not_end_is_answered_with_408() -> None:

@@ -120,7 +120,17 @@ def test_drain_finishes_what_was_accepted() -> None:
         until(lambda: server.health()["running"] == 0, what="idle")
 
 
-def test_a_second_signal_ends_process_and_worker_at_once() -> None:
+def test_a_repeated_sigterm_costs_no_accepted_edit() -> None:
+    with stub_server(edit_s=1.5) as server, in_background(server.edit) as accepted:
+        has_load(server, 1, 0)
+        for _ in range(3):
+            server.terminate()
+
+        assert accepted.results()[0].status_code == 200
+        assert server.exit_code() == 0
+
+
+def test_sigint_in_a_drain_ends_process_and_worker_at_once() -> None:
     with stub_server("--drain-propagation", "60", edit_s=0.01) as server:
         worker = Path(f"/proc/{server.worker_pid()}")
         server.terminate()

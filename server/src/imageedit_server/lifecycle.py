@@ -11,6 +11,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +19,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from imageedit_server.api.app import api_app
-from imageedit_server.api.connections import Bounds, Door
+from imageedit_server.api.connections import Connection
+from imageedit_server.api.doors import Bounds, Door, within_descriptors
 from imageedit_server.api.envelope import AnswersHead
 from imageedit_server.api.jobs import Jobs
 from imageedit_server.api.observed import Observed
@@ -37,6 +39,7 @@ KEEP_ALIVE_S = 75
 # Beside those that wait in the queue. Each port has its own, so that a flood on one does not close the other.
 API_CONNECTIONS = 1000
 PROBE_CONNECTIONS = 100
+ACCEPTED_AT_ONCE = 128
 # After the drain only answers under way are left; a client that does not read its answer may not hold up the end.
 LAST_ANSWERS_S = 10
 
@@ -152,6 +155,9 @@ def _watch_signals(service: Service) -> asyncio.Event:
     terminated = asyncio.Event()
 
     def on_signal(number: signal.Signals) -> None:
+        if terminated.is_set() and number is not signal.SIGINT:
+            # Whoever ends processes may say it twice; what was accepted gets its answer all the same.
+            return
         if terminated.is_set():
             log.warning(
                 "ended_at_once",
@@ -181,16 +187,18 @@ def _listening(host: str, port: int, argument: str) -> Iterator[socket.socket]:
 
 
 def _door(service: Service, connections: int) -> Door:
-    """No listener may use up the process's descriptors, a quarter of which are for files and the worker."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = API_CONNECTIONS + service.settings.queue_hard_limit + PROBE_CONNECTIONS
-    share = connections if soft == resource.RLIM_INFINITY else soft * 3 // 4 * connections // wanted
+    allowed = within_descriptors(
+        connections,
+        of_all=API_CONNECTIONS + service.settings.queue_hard_limit + PROBE_CONNECTIONS,
+        descriptors=None if soft == resource.RLIM_INFINITY else soft,
+    )
 
     def on_refused(error: ApiError) -> None:
         service.telemetry.requests.labels("unknown", str(error.status)).inc()
         service.count_refusal(error)
 
-    return Door(Bounds(connections=max(1, min(connections, share))), on_refused=on_refused)
+    return Door(Bounds(connections=allowed), on_refused=on_refused)
 
 
 def _listener(app: ASGIApp, door: Door) -> _Listener:
@@ -198,12 +206,14 @@ def _listener(app: ASGIApp, door: Door) -> _Listener:
         uvicorn.Config(
             AnswersHead(app),
             # uvicorn only ever calls it.
-            http=cast("type[asyncio.Protocol]", door.connection),
+            http=cast("type[asyncio.Protocol]", partial(Connection, door)),
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
             ws="none",
+            # Of the listening socket, and accepted in one go: a flood of them must not keep everything else waiting.
+            backlog=ACCEPTED_AT_ONCE,
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=LAST_ANSWERS_S,
         )
