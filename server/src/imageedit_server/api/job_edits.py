@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -11,6 +10,7 @@ from dataclasses import replace
 from imageedit_server.api import edits, requests, responses
 from imageedit_server.api.edits import Edited, Received
 from imageedit_server.api.job_runner import NotNow
+from imageedit_server.api.pieces import File, json_pieces
 from imageedit_server.api.service import Service
 from imageedit_server.api.ticket import Ticket
 from imageedit_server.api.turn import Done
@@ -128,5 +128,5 @@ def may_run(service: Service, *, jobs_in: int) -> bool:
 
 
 def _rendered(service: Service, received: Received, edited: list[Edited]) -> bytes:
-    output = responses.base64_text(edited[0].file)
-    return json.dumps({"output": output, **responses.facts(service, received, edited)}).encode()
+    output = File(data=edited[0].file)
+    return b"".join(json_pieces({"output": output, **responses.facts(service, received, edited)}))

@@ -10,8 +10,10 @@ from starlette.responses import JSONResponse, Response
 
 from imageedit_server.api.body import read_body
 from imageedit_server.api.jobs import Jobs, Standing
+from imageedit_server.api.pieces import PiecesResponse
 from imageedit_server.api.retries import key_of, scope_of
 from imageedit_server.api.service import Service
+from imageedit_server.api.slices import slices
 from imageedit_server.gate.admission import Ask, Refusal
 from imageedit_server.gate.jobs import JobState
 
@@ -43,7 +45,8 @@ def add_job_routes(app: FastAPI, service: Service, jobs: Jobs) -> None:
     @app.get("/v1/jobs/{job_id}/result")
     async def get_job_result(job_id: str) -> Response:
         headers = {"cache-control": "private, no-store"}
-        return Response(await jobs.result(job_id), media_type="application/json", headers=headers)
+        pieces = list(slices(await jobs.result(job_id)))
+        return PiecesResponse(pieces, media_type="application/json", headers=headers)
 
     @app.delete("/v1/jobs/{job_id}")
     async def delete_job(job_id: str) -> Response:
