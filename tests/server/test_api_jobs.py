@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import httpx
 import pytest
 from PIL import Image
 
+from imageedit_server.api.job_store import JobStore
 from server.running import NO_TLS, RunningServer, decoded, in_background, png_base64, running_server, stub_server, until
 
 BODY = {"image": png_base64(), "prompt": "make the background blue"}
@@ -171,6 +173,52 @@ def test_jobs_survive_the_sudden_death_of_the_whole_server(tmp_path: Path) -> No
         for job_id, seed in ((runs, 2), (waits, 3)):
             is_now(server, job_id, "completed")
             assert call(server, "GET", f"/v1/jobs/{job_id}/result").json()["seed"] == seed
+
+
+def test_a_job_without_a_seed_has_the_same_one_when_it_runs_again(tmp_path: Path) -> None:
+    with jobs_server(tmp_path, edit_s=1.5) as server:
+        job_id = submit(server)
+        is_now(server, job_id, "in_progress")
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait(10)
+    store = JobStore(tmp_path)
+    (found,) = store.all()
+    store.close()
+
+    with jobs_server(tmp_path, edit_s=0.1) as server:
+        is_now(server, job_id, "completed")
+        assert call(server, "GET", f"/v1/jobs/{job_id}/result").json()["seed"] == found.job.seed
+
+
+def test_jobs_run_while_requests_keep_the_queue_full(tmp_path: Path) -> None:
+    with jobs_server(tmp_path, "--queue-hard-limit", "1", edit_s=0.2) as server:
+        ended = threading.Event()
+
+        def ask_again_and_again() -> httpx.Response:
+            while True:
+                answer = server.edit()
+                if ended.is_set():
+                    return answer
+
+        with in_background(*[ask_again_and_again] * 4):
+            try:
+                until(lambda: server.edit().status_code == 429, timeout_s=40, what="the queue is full")
+                for job_id in [submit(server) for _ in range(3)]:
+                    is_now(server, job_id, "completed", timeout_s=40)
+            finally:
+                ended.set()
+
+
+def test_one_more_job_than_may_be_there_is_refused_until_one_is_deleted(tmp_path: Path) -> None:
+    with jobs_server(tmp_path, "--jobs-max-count", "1", edit_s=0.05) as server:
+        job_id = submit(server)
+        is_now(server, job_id, "completed")
+        refused = call(server, "POST", "/v1/jobs", json=BODY)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_jobs")
+        assert int(refused.headers["retry-after"]) >= 1
+        call(server, "DELETE", f"/v1/jobs/{job_id}")
+
+        assert submit(server)
 
 
 def test_a_job_under_which_the_server_died_twice_is_not_run_again(tmp_path: Path) -> None:

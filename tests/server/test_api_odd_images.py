@@ -60,6 +60,15 @@ def test_the_json_call_gives_the_same_answers(server: RunningServer, name: str) 
     assert by_json.status_code == by_form(server, odd).status_code
 
 
+def test_what_is_transparent_lies_on_the_colour_that_is_set() -> None:
+    with stub_server("--alpha-colour", "steelblue", edit_s=0.001) as blue:
+        answer = by_form(blue, ODD["clear.png"])
+    picture = decoded(answer.json()["data"][0]["b64_json"])
+
+    # The engine inverts what it gets.
+    assert picture.getpixel((5, 5)) == (255 - 70, 255 - 130, 255 - 180)
+
+
 def test_afterwards_the_server_is_as_before(server: RunningServer) -> None:
     assert server.edit().status_code == 200
     assert "request_crashed" not in server.log()

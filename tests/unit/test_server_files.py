@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from imageedit_server.api.clock import steady_clock
 from imageedit_server.api.files import FileLimits, ResultFiles, result_files
 from imageedit_server.errors import SettingsInvalid
 from imageedit_server.settings import settings_from
@@ -136,3 +137,24 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path, clock: Clock) -> No
     made = settings_from(["--model-dir", "demo", "--sizes", "64x64", "--files-dir", missing], {})
     with pytest.raises(SettingsInvalid, match="missing cannot be used: No such file"):
         result_files(made, now_s=clock)
+
+
+def test_a_clock_that_went_back_keeps_no_file_longer_than_its_time(tmp_path: Path, clock: Clock) -> None:
+    name = files_in(tmp_path, clock).save(b"pixels", "png")
+    clock.s -= 500_000
+    files = files_in(tmp_path, clock)
+    files.sweep()
+    assert files.read(name) == b"pixels"
+    clock.s += 60
+
+    assert files.read(name) is None
+
+
+def test_setting_the_clock_expires_nothing() -> None:
+    wall, monotonic = Clock(), Clock()
+    now_s = steady_clock(wall, monotonic)
+    began_s = now_s()
+    wall.s += 1e9
+    monotonic.s += 5
+
+    assert (began_s, now_s()) == (1_000_000.0, 1_000_005.0)

@@ -85,10 +85,18 @@ class ResultFiles:
     def sweep(self) -> None:
         """Delete what has expired, and what an end in the middle of writing has left behind."""
         with self._lock:
+            self._age_what_is_ahead()
             self._make_room(0)
             for entry in list(os.scandir(self._folder)):
                 if UNFINISHED.fullmatch(entry.name) and self._expired(entry.stat().st_mtime):
                     Path(entry.path).unlink(missing_ok=True)
+
+    def _age_what_is_ahead(self) -> None:
+        """A clock that went back since leaves files of a time to come, which would live until then and longer."""
+        now_s = self._now_s()
+        for entry in list(os.scandir(self._folder)):
+            if NAME.fullmatch(entry.name) and entry.stat().st_mtime > now_s:
+                os.utime(entry.path, (now_s, now_s))
 
     def _make_room(self, new_bytes: int) -> None:
         """Delete the expired, then the oldest until one more file of that size fits."""

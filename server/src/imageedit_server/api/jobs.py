@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from imageedit_server.api.clock import steady_clock
 from imageedit_server.api.job_edits import ServiceEditor
 from imageedit_server.api.job_ledger import JobLedger, NewJob
 from imageedit_server.api.job_runner import JobRunner
@@ -190,9 +190,3 @@ def limits_of(settings: Settings) -> JobLimits:
         max_kept=settings.jobs_max_count,
         max_bytes=settings.jobs_max_bytes,
     )
-
-
-def steady_clock() -> Callable[[], float]:
-    """Seconds since 1970 as the clock said at this moment, going on evenly: setting it expires nothing."""
-    began_s = time.time() - time.monotonic()
-    return lambda: began_s + time.monotonic()

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from imageedit_server.api.body import Uploads
+from imageedit_server.api.clock import steady_clock
 from imageedit_server.api.costs import Costs
 from imageedit_server.api.files import result_files
 from imageedit_server.api.keys import ApiKeys
@@ -82,7 +83,7 @@ class Service:
         self.encoding = asyncio.Semaphore(CONCURRENT_DECODES)
         # Files that masked edits need again at their end.
         self.kept = Uploads(settings.max_body_bytes)
-        self.files = result_files(settings, now_s=time.time)
+        self.files = result_files(settings, now_s=steady_clock())
         self.api_keys = ApiKeys(Path(settings.api_keys_file)) if settings.api_keys_file else None
         self.safety = Safety(settings, self.telemetry, stage=self.stage, on_change=self._warmth_changed)
         self.worker_failed = asyncio.Event()
