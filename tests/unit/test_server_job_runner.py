@@ -205,7 +205,7 @@ async def test_what_ends_a_run_decides_the_job_by_the_table(
         assert (job.deaths, job.error_code) == (deaths, code)
 
 
-async def test_a_job_that_could_not_run_keeps_its_place(tmp_path: Path) -> None:
+async def test_a_job_that_could_not_run_waits_again_while_another_runs(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
         first = await b.add("a")
         await b.add("b")
@@ -221,7 +221,7 @@ async def test_a_job_that_could_not_run_keeps_its_place(tmp_path: Path) -> None:
 async def test_a_full_disk_neither_burns_jobs_nor_loses_a_result(tmp_path: Path, away: bool) -> None:
     async with bench(tmp_path) as b:
         jobs = [await b.add(name) for name in "abcd"]
-        await b.until(lambda: b.editor.read == ["a", "b"])
+        await b.until(lambda: (b.editor.read, b.editor.ran) == (["a", "b"], ["a"]))
         with b.disk_away() if away else disk_full():
             b.editor.end()
             b.editor.end()

@@ -94,6 +94,13 @@ def test_a_restart_that_is_missing_is_found_out() -> None:
             whole_jpeg.check(damaged)
 
 
+def test_a_jpeg_with_a_component_without_samples_is_refused_in_words() -> None:
+    data = bytearray(file_of(LOOKS["noise"], "JPEG"))
+    data[data.index(b"\xff\xc0") + 11] = 0
+    with pytest.raises(ValueError, match="no samples"):
+        whole_jpeg.check(bytes(data))
+
+
 def png(rows: bytes, width_px: int, height_px: int, *, interlaced: bool) -> bytes:
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

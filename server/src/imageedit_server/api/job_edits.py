@@ -26,7 +26,7 @@ class ServiceEditor:
 
     def may_start(self) -> bool:
         """Whether the first job that waits may get in line now."""
-        return may_run(self._service, jobs_in=self._service.queue.jobs_in)
+        return may_run(self._service, jobs_in=self._service.queue.work.jobs)
 
     def span(self, job: Job) -> AbstractContextManager[object]:
         """The trace of a run, around all that is done for it."""
@@ -92,7 +92,7 @@ class ServiceEdit:
             await before_start()
 
         queue = self._service.queue
-        if not may_run(self._service, jobs_in=queue.jobs_in):
+        if not may_run(self._service, jobs_in=queue.work.jobs):
             raise NotNow
         ticket = self._ticket = queue.submit(
             self._received.job,

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imageedit_server.api.job_disk import JobDisk
+from imageedit_server.api.job_recovery import take_over
 from imageedit_server.errors import Conflict, NotFound, Overloaded, StorageUnusable
 from imageedit_server.gate import jobs as states
 from imageedit_server.gate.admission import whole_seconds
 from imageedit_server.gate.job_book import JobBook, JobLimits
 from imageedit_server.gate.jobs import Job, JobState
-from imageedit_server.logs import fields
 
 log = logging.getLogger("imageedit.jobs")
 
@@ -69,16 +69,8 @@ class JobLedger:
         Raises:
             SettingsInvalid: what is there cannot be read.
         """
-        for found in await self._disk.all():
-            job = states.recovered(found.job, self._now_s(), has_body=found.has_body, result_bytes=found.result_bytes)
-            self._put(job, before=found.job)
-            if job != found.job:
-                log.info(
-                    "job_recovered", extra=fields(job_id=job.job_id, was=found.job.state.value, now=job.state.value)
-                )
-                self._unsaved.add(job.job_id)
-        await self.save_unsaved()
-        await self._disk.call(self._disk.store.tidy, list(self.book))
+        for one in await take_over(self._disk, self._now_s()):
+            self._put(one.job, before=one.left)
 
     def known(self, job_id: str) -> Job:
         """A job.

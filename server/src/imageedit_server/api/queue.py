@@ -81,11 +81,6 @@ class EditQueue:
         return Work(load=self.load, ahead_s=ahead_s, jobs=len(of_jobs), jobs_s=sum(of_jobs))
 
     @property
-    def jobs_in(self) -> int:
-        """How many of these are jobs, not requests."""
-        return self.work.jobs
-
-    @property
     def now_s(self) -> float:
         """The queue's clock, in which deadlines are given."""
         return self._now_s()

@@ -97,6 +97,8 @@ def _frame(kind: int, body: bytes) -> _Frame:
     height_px, width_px, count = struct.unpack_from(">HHB", body, 1)
     found = [struct.unpack_from("BB", body, 6 + 3 * index) for index in range(count)]
     sampling = {number: (both >> 4, both & 15) for number, both in found}
+    if not all(across and down for across, down in sampling.values()):
+        raise ValueError("a component of it has no samples")
     return _Frame(kind=kind, width_px=width_px, height_px=height_px, sampling=sampling)
 
 

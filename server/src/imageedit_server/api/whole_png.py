@@ -11,8 +11,9 @@ CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 # First column and row of each pass of an interlaced picture, and the steps to the next ones.
 PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 PLAIN = ((0, 0, 1, 1),)
-# Pixels are counted in pieces of this many bytes, however far a few of them unfold.
-PIECE_BYTES = 1024 * 1024
+# Pixels are counted in pieces, so that little memory is taken however far a few bytes unfold.
+PACKED_BYTES = 64 * 1024
+UNPACKED_BYTES = 1024 * 1024
 
 
 def check(data: bytes) -> None:
@@ -61,8 +62,10 @@ def _row_bytes(header: bytes) -> int:
 
 def _inflated(inflating: zlib._Decompress, body: memoryview, wanted: int) -> int:
     """How many bytes come out of one part, counted up to what is wanted."""
-    found, left = 0, bytes(body)
-    while left and found < wanted and not inflating.eof:
-        found += len(inflating.decompress(left, PIECE_BYTES))
-        left = inflating.unconsumed_tail
+    found = 0
+    for start in range(0, len(body), PACKED_BYTES):
+        left = bytes(body[start : start + PACKED_BYTES])
+        while left and found < wanted and not inflating.eof:
+            found += len(inflating.decompress(left, UNPACKED_BYTES))
+            left = inflating.unconsumed_tail
     return found
