@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from server.checkpoints import demo_as
 from server.classifiers import BLUE, CYAN, RED, tiny_classifier
 from server.running import RunningServer, encoded, picture, png_base64, stub_server, until
 
@@ -69,7 +70,7 @@ def by_job(server: RunningServer, prompt: str) -> httpx.Response:
     return httpx.post(server.api + "/v1/jobs", json={"image": png_base64(), "prompt": prompt}, timeout=50)
 
 
-@pytest.mark.parametrize("send", [by_json, by_form, by_stream, by_generation, by_job])
+@pytest.mark.parametrize("send", [by_json, by_form, by_stream, by_job])
 def test_a_denied_prompt_is_refused_on_every_path_without_saying_why(
     server: RunningServer, send: Callable[[RunningServer, str], httpx.Response]
 ) -> None:
@@ -83,6 +84,16 @@ def test_a_denied_prompt_is_refused_on_every_path_without_saying_why(
     assert server.metric("imageedit_safety_refused_total", reason="prompt") == before + 1
     assert server.metric("imageedit_refused_requests_total", reason="content_policy") == refused + 1
     assert send(server, "a blue sky").status_code in (200, 202)
+
+
+def test_a_denied_prompt_is_refused_where_pictures_are_made_from_text(denylist: Path, tmp_path: Path) -> None:
+    model = ("--model-dir", str(demo_as(tmp_path, "QwenImagePipeline")))
+    with stub_server("--prompt-denylist", str(denylist), *model, edit_s=0.05) as painter:
+        answer = by_generation(painter, DENIED)
+
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, CODE)
+        assert by_generation(painter, "a blue sky").status_code == 200
+        assert "canary" not in painter.log()
 
 
 def test_a_negative_prompt_may_name_what_is_denied(server: RunningServer) -> None:
