@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from imageedit_server.worker.framing import pack, read_message
-from imageedit_server.worker.protocol import EditResult, Size
+from imageedit_server.worker.protocol import CancelJob, EditResult, Size
 from imageedit_server.worker.shared import LARGE_BYTES, Area, Areas, make_descriptors, opened
 from imageedit_server.worker.supervisor import WorkerPhase
 from server.workers import SMALL, edit_job, kill, running_worker, stub_settings
@@ -55,11 +55,24 @@ def test_both_directions_are_apart(sides: tuple[Areas, Areas]) -> None:
     assert api.incoming.unpickled(back) == result
 
 
-def test_what_was_read_is_not_changed_by_the_next_message(sides: tuple[Areas, Areas]) -> None:
+def test_what_was_read_is_not_changed_by_later_messages(sides: tuple[Areas, Areas]) -> None:
     api, worker = sides
     first = worker.incoming.unpickled(api.outgoing.pickled(edit_job(picture=picture(1))))
-    api.outgoing.pickled(edit_job(picture=picture(9)))
+    for value in (7, 8, 9):
+        api.outgoing.pickled(edit_job(picture=picture(value)))
     assert first.picture == picture(1)
+
+
+def test_two_pictures_may_be_under_way_whatever_is_said_between_them(sides: tuple[Areas, Areas]) -> None:
+    api, worker = sides
+    for value in range(5):
+        one, other = edit_job(picture=picture(value)), edit_job(picture=picture(value + 100))
+        first = api.outgoing.pickled(one)
+        between = api.outgoing.pickled(CancelJob(job_id="another"))
+        second = api.outgoing.pickled(other)
+        assert worker.incoming.unpickled(first) == one
+        assert worker.incoming.unpickled(between) == CancelJob(job_id="another")
+        assert worker.incoming.unpickled(second) == other
 
 
 def test_a_picture_that_does_not_fit_stays_in_the_message(sides: tuple[Areas, Areas]) -> None:
@@ -93,10 +106,10 @@ def test_no_descriptor_stays_open() -> None:
     assert open_descriptors() == before
 
 
-def test_an_area_is_as_large_as_its_descriptor_says() -> None:
+def test_an_area_has_room_for_two_messages_of_the_largest_size() -> None:
     to_worker, from_worker = make_descriptors(stub_settings(sizes=(SMALL, Size(256, 128)), max_references=3))
-    assert os.fstat(to_worker).st_size == 3 * 3 * 256 * 128
-    assert os.fstat(from_worker).st_size == 3 * 256 * 128
+    assert os.fstat(to_worker).st_size == 2 * 3 * 3 * 256 * 128
+    assert os.fstat(from_worker).st_size == 2 * 3 * 256 * 128
     for descriptor in (to_worker, from_worker):
         area = Area(descriptor)
         area.close()

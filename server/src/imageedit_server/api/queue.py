@@ -2,6 +2,10 @@
 
 Whether an edit may in is decided before, by `gate.admission`. Several requests can hold one ticket (retries that
 attached); each lets go of it once, and when nobody holds it any more the edit is given up.
+
+From the middle of an edit on the worker has the next one in its hand, and begins it by itself: the card does not wait
+until this process has heard of the end. It still counts as waiting here, and what is decided when its turn comes is
+decided then: dropped, it ends at its first step.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from imageedit_server.api.in_hand import InHand
 from imageedit_server.api.ticket import Ticket, TooLate
 from imageedit_server.gate.admission import Work, too_late
 from imageedit_server.gate.estimate import Load, ahead_s, remaining_s
@@ -62,6 +67,7 @@ class EditQueue:
         self._on_drop = on_drop
         self._waiting: deque[Ticket] = deque()
         self._running: Ticket | None = None
+        self._in_hand = InHand(edit=self._sent, cancel=cancel)
         self._work = asyncio.Event()
         self._open = asyncio.Event()
         self._idle = asyncio.Event()
@@ -122,6 +128,7 @@ class EditQueue:
         )
         self._waiting.append(ticket)
         self._changed()
+        self._hand_over()
         return ticket
 
     def attach(self, ticket: Ticket, *, deadline_s: float = math.inf) -> None:
@@ -158,6 +165,7 @@ class EditQueue:
         for ticket in self._waiting:
             self._settle(ticket, WorkerError(failure))
         self._waiting.clear()
+        self._in_hand.forget()
         self._changed()
 
     async def wait_idle(self) -> None:
@@ -192,28 +200,56 @@ class EditQueue:
     async def _prepare(self, ticket: Ticket) -> None:
         if ticket.before_start is not None:
             await ticket.before_start()
-        if ticket.steps_open:
+        if ticket.steps_open and not self._in_hand.holds(ticket):
             ticket.job = replace(ticket.job, steps=self._steps(ticket.job, len(self._waiting)))
 
     async def _on_card(self, ticket: Ticket) -> EditResult:
         ticket.started_s = self._now_s()
         self._on_start(ticket.started_s - ticket.submitted_s)
+        return await self._in_hand.done(ticket)
 
+    def _sent(self, ticket: Ticket) -> Awaitable[EditResult]:
         def on_step(step: int, _steps: int) -> None:
             ticket.step = step
+            self._hand_over()
 
-        return await self._edit(ticket.job, on_step)
+        return self._edit(ticket.job, on_step)
+
+    # | the running edit | the first that waits            | the worker gets it |
+    # | ---------------- | ------------------------------- | ------------------ |
+    # | none, first half | any                             | no                 |
+    # | second half      | must note its start on disk     | no, at its turn    |
+    # | second half      | would come too late             | no, at its turn    |
+    # | second half      | other                           | yes                |
+    def _hand_over(self) -> None:
+        """Let the worker have the next edit while it still does this one."""
+        running = self._running
+        if running is None or not self._in_hand.empty or not self._waiting or not self._open.is_set():
+            return
+        if 2 * running.step < running.job.steps:
+            return
+        ticket = self._waiting[0]
+        if ticket.before_start is not None or not ticket.holders or self._too_late(ticket, after_s=self._left_s(0)):
+            return
+        if ticket.steps_open:
+            ticket.job = replace(ticket.job, steps=self._steps(ticket.job, len(self._waiting) - 1))
+        self._in_hand.give(ticket)
 
     def _may_start(self, ticket: Ticket) -> bool:
         if not ticket.holders:
+            self._in_hand.take_back(ticket)
             self._drop(ticket, "client_gone")
             return False
-        left_s = ticket.deadline_s - self._now_s()
-        if too_late(left_s=left_s, own_s=self._expected_s(ticket.job), others_wait=bool(self._waiting)):
+        if self._too_late(ticket, after_s=0.0):
+            self._in_hand.take_back(ticket)
             self._settle(ticket, TooLate())
             self._on_drop("too_late")
             return False
         return True
+
+    def _too_late(self, ticket: Ticket, *, after_s: float) -> bool:
+        left_s = ticket.deadline_s - self._now_s() - after_s
+        return too_late(left_s=left_s, own_s=self._expected_s(ticket.job), others_wait=bool(self._waiting))
 
     def _give_up(self, ticket: Ticket) -> None:
         ticket.lingering = None
@@ -221,6 +257,7 @@ class EditQueue:
             return
         if ticket in self._waiting:
             self._waiting.remove(ticket)
+            self._in_hand.take_back(ticket)
             self._drop(ticket, "client_gone")
             self._changed()
         elif ticket is self._running:

@@ -10,6 +10,7 @@ import queue
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import BinaryIO, NoReturn
@@ -38,6 +39,8 @@ from imageedit_server.worker.shared import Areas, opened
 
 EXIT_CANNOT_SERVE = 1
 EXIT_STICKY_FAULT = 2
+# One job runs and one is in hand; the names of earlier ones are of no use any more.
+_CANCELLED_AT_ONCE = 4
 _OUT_OF_MEMORY_IN_A_ROW = 2  # after the second one later results cannot be trusted
 
 CANCELLED = WorkerFailure(reason="Cancelled", message="the edit was cancelled", sticky=False)
@@ -78,16 +81,16 @@ class _Pipe:
 
 
 class Orders:
-    """The jobs to do, and the one that shall end early; filled by one thread and read by another."""
+    """The jobs to do, and those that shall end early; filled by one thread and read by another."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[EditJob] = queue.SimpleQueue()
-        self._cancelled = ""
+        self._cancelled: deque[str] = deque(maxlen=_CANCELLED_AT_ONCE)
 
     def take(self, message: ToWorker) -> None:
-        """Note what arrived. One name is enough: only the running job is ever cancelled."""
+        """Note what arrived."""
         if isinstance(message, CancelJob):
-            self._cancelled = message.job_id
+            self._cancelled.append(message.job_id)
         else:
             self._jobs.put(message)
 
@@ -97,7 +100,7 @@ class Orders:
 
     def cancelled(self, job_id: str) -> bool:
         """Whether this job shall end."""
-        return self._cancelled == job_id
+        return job_id in self._cancelled
 
 
 def main(parent_pid: int, to_worker: int, from_worker: int) -> NoReturn:

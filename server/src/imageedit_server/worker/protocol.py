@@ -238,6 +238,10 @@ class WorkerError(Exception):
         self.failure = failure
 
 
+class NotStarted(WorkerError):
+    """The worker has not begun this edit, and will not: another one may."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
     """The worker's interpreter runs and begins to load the model."""

@@ -4,8 +4,9 @@ A pipe holds 64 KiB, so a picture of two megabytes goes through it in thirty sma
 next picture meanwhile. Only what is large goes here; the message itself, with the places of its large parts, goes
 through the pipe, which also says when they may be read.
 
-An area is used again by the next message of its direction. That is safe because one edit is in flight at a time: the
-next picture is sent after the answer to the last one has come, and each side copies what it reads at once.
+An area has two halves, used in turn: one edit runs, and one more is in the worker's hand. A half is free again when its
+next message comes, because the job after these two is sent only when the answer to the first has been read, and each
+side copies what it reads at once.
 """
 
 from __future__ import annotations
@@ -30,10 +31,14 @@ class Area:
 
     def __init__(self, descriptor: int) -> None:
         self._memory = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
+        self._half_bytes = len(self._memory) // 2
+        self._start = self._half_bytes
         self._used_bytes = 0
 
     def pickled(self, message: object) -> bytes:
         """The message without its large parts, which are in the area now. What does not fit stays in the message."""
+        if self._used_bytes:
+            self._start = self._half_bytes - self._start
         self._used_bytes = 0
         file = io.BytesIO()
         _Pickler(file, self).dump(message)
@@ -45,11 +50,12 @@ class Area:
 
     def put(self, data: bytes) -> Place | None:
         """Keep one large part; its place, or None when it does not fit."""
-        start, end = self._used_bytes, self._used_bytes + len(data)
-        if end > len(self._memory):
+        if self._used_bytes + len(data) > self._half_bytes:
             return None
+        start = self._start + self._used_bytes
+        end = start + len(data)
         self._memory[start:end] = data
-        self._used_bytes = end
+        self._used_bytes += len(data)
         return start, end
 
     def get(self, place: Place) -> bytes:
@@ -78,7 +84,8 @@ class Areas:
 def make_descriptors(settings: EngineSettings) -> tuple[int, int]:
     """Anonymous memory for what goes to the worker and for what comes back; pages take memory once they are used."""
     picture_bytes = RGB_BYTES * max(size.area_px for size in settings.sizes)
-    return _made("to-worker", settings.max_references * picture_bytes), _made("from-worker", picture_bytes)
+    to_worker, from_worker = 2 * settings.max_references * picture_bytes, 2 * picture_bytes
+    return _made("to-worker", to_worker), _made("from-worker", from_worker)
 
 
 def opened(*, outgoing: int, incoming: int) -> Areas:

@@ -25,6 +25,7 @@ from imageedit_server.worker.protocol import (
     JobFailed,
     Loading,
     LoadReport,
+    NotStarted,
     Reason,
     StepDone,
     ToWorker,
@@ -85,6 +86,7 @@ class Worker:
         self._areas: Areas | None = None
         self._task: asyncio.Task[None] | None = None
         self._running: RunningEdit | None = None
+        self._in_hand: RunningEdit | None = None
         self._watchdogs: set[asyncio.Task[None]] = set()
         self._losses_at_s: list[float] = []
         self._why_killed: str | None = None
@@ -108,31 +110,36 @@ class Worker:
     async def edit(self, job: EditJob, *, on_step: StepCallback | None = None) -> EditResult:
         """Run one edit.
 
-        One at a time: the caller's gate sees to that. A caller that is cancelled leaves its job running, and the next
-        edit waits for its end.
+        One at a time, and one more that the worker has in its hand meanwhile, so that the card need not wait for it;
+        a third waits here. A caller that is cancelled leaves its job running.
 
         Raises:
-            WorkerError: the edit failed or was cancelled, the worker was lost while it ran, or no worker is ready.
+            NotStarted: no worker is ready, or it was lost before it began this edit.
+            WorkerError: the edit failed or was cancelled, or the worker was lost while it ran.
         """
-        if self._running is not None:
+        while self._running is not None and self._in_hand is not None:
             await asyncio.wait([self._running.answer])
         if self.phase is not WorkerPhase.READY or self.pid is None or self.warm is None:
-            raise WorkerError(self.failure or away(f"the worker is {self.phase.value}; try again in a moment"))
+            raise NotStarted(self.failure or away(f"the worker is {self.phase.value}; try again in a moment"))
         warmed = self.warm.warmed(job.shape)
         silence_s = warmed.silence_s if warmed is not None else 0.0
         running = RunningEdit(job, on_step, silence_limit_s=max(self._hang_floor_s, self._hang_factor * silence_s))
-        self._running = running
-        self._watch(running)
+        if self._running is None:
+            self._begin(running)
+        else:
+            self._in_hand = running
         with contextlib.suppress(ConnectionError):  # a worker that just died is answered for by the supervising task
             await self._send(job)
         return await asyncio.shield(running.answer)
 
     def cancel(self, job_id: str) -> None:
-        """End the running job at its next step: its `edit` raises `Cancelled`, and the worker goes on.
+        """End the running job at its next step, or the one in hand before its first: its `edit` raises `Cancelled`,
+        and the worker goes on.
 
-        A job that is not running, or whose last step is done, ends by itself.
+        A job that is neither, or whose last step is done, ends by itself.
         """
-        if self._running is None or self._running.job.job_id != job_id or self.pid is None:
+        known = [one.job.job_id for one in (self._running, self._in_hand) if one is not None]
+        if job_id not in known or self.pid is None:
             return
         with contextlib.suppress(ConnectionError):
             self._write(CancelJob(job_id=job_id))
@@ -227,16 +234,30 @@ class Worker:
             case StepDone(step=step, steps=steps):
                 running.report(step, steps)
             case EditResult():
-                self._running = None
+                self._begin_what_is_in_hand()
                 running.answer.set_result(message)
             case JobFailed(failure=failure):
-                self._running = None
                 if failure.reason != "Cancelled":
                     self._count(failure.reason)
                 if failure.sticky:
+                    self._running = None
                     self._enter(WorkerPhase.RESTARTING)
                     self._why_killed = failure.message
+                    self._answer_lost("WorkerLost", failure.message)
+                else:
+                    self._begin_what_is_in_hand()
                 running.answer.set_exception(WorkerError(failure))
+
+    def _begin(self, running: RunningEdit) -> None:
+        self._running = running
+        running.heard()
+        self._watch(running)
+
+    def _begin_what_is_in_hand(self) -> None:
+        """The worker has ended an edit and goes on with the next by itself."""
+        self._running, following, self._in_hand = None, self._in_hand, None
+        if following is not None:
+            self._begin(following)
 
     async def _send(self, job: EditJob) -> None:
         assert self._process is not None
@@ -270,6 +291,9 @@ class Worker:
         if running is not None and not running.answer.done():
             failure = lost(f"the worker was lost during the edit: {why}", reason=reason)
             running.answer.set_exception(WorkerError(failure))
+        in_hand, self._in_hand = self._in_hand, None
+        if in_hand is not None and not in_hand.answer.done():
+            in_hand.answer.set_exception(NotStarted(lost(f"the worker was lost before the edit began: {why}")))
 
     def _count(self, reason: Reason) -> None:
         if self._on_failure is not None:
