@@ -9,7 +9,9 @@ import os
 import resource
 import signal
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,6 +44,8 @@ PROBE_CONNECTIONS = 100
 ACCEPTED_AT_ONCE = 128
 # After the drain only answers under way are left; a client that does not read its answer may not hold up the end.
 LAST_ANSWERS_S = 10
+# A tenth of the weight that the event loop and the worker have with the scheduler.
+YIELDING_NICE = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,7 @@ async def serve(settings: Settings) -> Ending:
         _listening(settings.host, settings.port, "--port") as api_socket,
         _listening(settings.host, settings.probe_port, "--probe-port") as probe_socket,
     ):
+        asyncio.get_running_loop().set_default_executor(_yielding_threads())
         service = Service(settings)
         jobs = await _opened_jobs(service)
         front = Observed(api_app(service, jobs), service)
@@ -112,6 +117,17 @@ async def serve(settings: Settings) -> Ending:
             await service.traces.close()
     log.info("ended", extra=fields(reason=ending.reason, code=ending.code))
     return ending
+
+
+def _yielding_threads() -> ThreadPoolExecutor:
+    """Threads for decoding and encoding that let the event loop and the worker go first where processors are scarce:
+    the card waits for those two, and for the threads only when nothing is ready."""
+
+    def yield_to_others() -> None:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), YIELDING_NICE)
+
+    return ThreadPoolExecutor(thread_name_prefix="pictures", initializer=yield_to_others)
 
 
 async def _opened_jobs(service: Service) -> Jobs | None:
