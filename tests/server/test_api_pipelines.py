@@ -17,10 +17,15 @@ from server.checkpoints import demo_as
 from server.pictures import BLUE, GREEN, YELLOW, Scene, far_apart
 from server.running import NO_TLS, RunningServer, decoded, encoded, png_base64, running_server
 
+# Real pipelines: on a busy machine their start takes a while.
+START_S = 200.0
+pytestmark = pytest.mark.timeout(300)
+
 
 @contextmanager
 def server_of(folder: Path, class_name: str, *arguments: str) -> Iterator[RunningServer]:
-    with running_server(*arguments, model_dir=str(demo_as(folder, class_name))) as running:
+    model_dir = str(demo_as(folder, class_name))
+    with running_server(*arguments, model_dir=model_dir, ready_timeout_s=START_S) as running:
         yield running
 
 

@@ -25,6 +25,9 @@ from imageedit_server.api.openapi import document
 from server.checkpoints import demo_as
 from server.running import NO_TLS, RunningServer, encoded, picture, png_base64, stub_server
 
+# Half a second a test on a free machine, and no fault of the server on one that is not.
+pytestmark = pytest.mark.timeout(300)
+
 EXAMPLES = 60
 FILES = [encoded(picture(64, 64)), encoded(picture(40, 30), "JPEG"), encoded(picture(40, 30), "WEBP"), b"no picture"]
 SEVERAL = ("--warm-cfg", "on", "--max-references", "2")

@@ -20,6 +20,9 @@ from server.checkpoints import demo_as
 from server.pictures import BLUE, GREEN, YELLOW, Colour, Scene
 from server.workers import SMALL, WatchedWorker, edit_job, real_settings, running_worker
 
+# Each test waits for a real pipeline to start.
+pytestmark = pytest.mark.timeout(300)
+
 LEFT_HALF = Image.new("L", (128, 128), 0)
 LEFT_HALF.paste(255, (0, 0, 64, 128))
 STEPS = 4
@@ -31,7 +34,7 @@ async def worker_of(
 ) -> AsyncIterator[WatchedWorker]:
     model_dir = str(demo_as(folder, class_name))
     async with running_worker(real_settings(model_dir=model_dir, steps=steps, **settings)) as worker:
-        await worker.until(WorkerPhase.READY, WorkerPhase.FAILED)
+        await worker.until(WorkerPhase.READY, WorkerPhase.FAILED, timeout_s=200)
         assert worker.phase is WorkerPhase.READY, worker.failure
         yield worker
 

@@ -21,6 +21,9 @@ from PIL import Image
 from server.pictures import BLUE, GREEN, RED, WHITE, YELLOW, Colour, Scene, centre_colour, corner_colour, far_apart
 from server.running import NO_TLS, RunningServer, decoded, encoded, png_base64, running_server
 
+# The first test waits for a real pipeline to start.
+pytestmark = pytest.mark.timeout(300)
+
 CLOSE = 24  # of 255, in every channel
 SEED = 5
 SIDE_PX = 300
@@ -66,7 +69,7 @@ TABLE = [
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     files, jobs = (str(tmp_path_factory.mktemp(name)) for name in ("files", "jobs"))
-    with running_server("--files-dir", files, "--jobs-dir", jobs) as running:
+    with running_server("--files-dir", files, "--jobs-dir", jobs, ready_timeout_s=200) as running:
         yield running
 
 
@@ -110,7 +113,7 @@ def job(server: RunningServer, golden: Golden) -> Image.Image:
     sent = {"image": png_base64(golden.scene.draw()), "prompt": golden.prompt, "seed": SEED}
     address = server.api + "/v1/jobs"
     address += "/" + httpx.post(address, json=sent, timeout=20, verify=NO_TLS).json()["id"]
-    deadline_s = time.monotonic() + 50
+    deadline_s = time.monotonic() + 200
     while httpx.get(address, timeout=20, verify=NO_TLS).json()["status"] in ("queued", "in_progress"):
         assert time.monotonic() < deadline_s
         time.sleep(0.1)
