@@ -108,7 +108,7 @@ def test_no_descriptor_stays_open() -> None:
 
 def test_an_area_has_room_for_two_messages_of_the_largest_size() -> None:
     to_worker, from_worker = make_descriptors(stub_settings(sizes=(SMALL, Size(256, 128)), max_references=3))
-    assert os.fstat(to_worker).st_size == 2 * 3 * 3 * 256 * 128
+    assert os.fstat(to_worker).st_size == 2 * (3 * 3 + 1) * 256 * 128  # three pictures and a mask
     assert os.fstat(from_worker).st_size == 2 * 3 * 256 * 128
     for descriptor in (to_worker, from_worker):
         area = Area(descriptor)

@@ -83,9 +83,10 @@ class Areas:
 
 def make_descriptors(settings: EngineSettings) -> tuple[int, int]:
     """Anonymous memory for what goes to the worker and for what comes back; pages take memory once they are used."""
-    picture_bytes = RGB_BYTES * max(size.area_px for size in settings.sizes)
-    to_worker, from_worker = 2 * settings.max_references * picture_bytes, 2 * picture_bytes
-    return _made("to-worker", to_worker), _made("from-worker", from_worker)
+    area_px = max(size.area_px for size in settings.sizes)
+    picture_bytes, mask_bytes = RGB_BYTES * area_px, area_px
+    to_worker_bytes = settings.max_references * picture_bytes + mask_bytes
+    return _made("to-worker", 2 * to_worker_bytes), _made("from-worker", 2 * picture_bytes)
 
 
 def opened(*, outgoing: int, incoming: int) -> Areas:
