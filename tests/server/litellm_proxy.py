@@ -11,8 +11,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
+import yaml
 
 from server.running import NO_TLS, free_ports
 
@@ -38,7 +40,7 @@ def environment() -> Path:
 
 @contextlib.contextmanager
 def litellm_proxy(folder: Path, *, api_base: str) -> Iterator[LitellmProxy]:
-    """Run the proxy on loopback; nothing of it leaves the machine, and its own retries are off."""
+    """Run the proxy on loopback; nothing of it leaves the machine."""
     program = environment() / "bin" / "litellm"
     (port,) = free_ports(1)
     config = folder / "config.yaml"
@@ -66,14 +68,15 @@ def litellm_proxy(folder: Path, *, api_base: str) -> Iterator[LitellmProxy]:
         process.wait()
 
 
-def _config(api_base: str) -> dict[str, object]:
-    model = {"model": "openai/image-edit", "api_base": api_base, "api_key": "none"}
-    return {
-        "model_list": [{"model_name": MODEL, "litellm_params": model}],
-        "litellm_settings": {"telemetry": False, "num_retries": 0},
-        "router_settings": {"num_retries": 0},
-        "general_settings": {"forward_client_headers_to_llm_api": True},
-    }
+def _config(api_base: str) -> dict[str, Any]:
+    """What the page about the API recommends, with another address."""
+    page = (ROOT / "docs" / "reference" / "server-api.md").read_text()
+    block = page.split("\n## Behind litellm\n")[1].split("```yaml\n")[1].split("```")[0]
+    config: dict[str, Any] = yaml.safe_load(block)
+    (model,) = config["model_list"]
+    assert model["model_name"] == MODEL
+    model["litellm_params"]["api_base"] = api_base
+    return config | {"litellm_settings": config["litellm_settings"] | {"telemetry": False}}
 
 
 def _wait_until_it_listens(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
