@@ -70,7 +70,7 @@ def litellm_proxy(folder: Path, *, api_base: str) -> Iterator[LitellmProxy]:
 
 def _config(api_base: str) -> dict[str, Any]:
     """What the page about the API recommends, with another address."""
-    page = (ROOT / "docs" / "reference" / "server-api.md").read_text()
+    page = (ROOT / "docs" / "server-api.md").read_text()
     block = page.split("\n## Behind litellm\n")[1].split("```yaml\n")[1].split("```")[0]
     config: dict[str, Any] = yaml.safe_load(block)
     (model,) = config["model_list"]

@@ -16,7 +16,7 @@ from PIL import Image
 
 from server.running import RunningServer, decoded, encoded, picture, stub_server
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "server-api.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "server-api.md").read_text()
 PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SHELL = [block for blocks in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for block in blocks.split("\n\n")]
 ADDRESS = "http://qwen-edit"

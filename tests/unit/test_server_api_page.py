@@ -20,7 +20,7 @@ from imageedit_server.engine.kinds import KINDS
 from imageedit_server.errors import InvalidInput
 from imageedit_server.settings import settings_from
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "server-api.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "server-api.md").read_text()
 PICTURES = ("image", "mask")
 
 

@@ -11,9 +11,9 @@ import imageedit_server
 from imageedit_server.gate.jobs import UNWRITTEN_RESULT
 from imageedit_server.telemetry import CODES, REFUSALS, ROUTES, Telemetry
 
-DOCS = Path(__file__).parents[2] / "docs" / "reference"
+DOCS = Path(__file__).parents[2] / "docs"
 SOURCE = Path(imageedit_server.__file__).parent
-ROW = re.compile(r"^\| `(imageedit_\w+)` \| (\w+) \|([^|]*)\|", re.MULTILINE)
+ROW = re.compile(r"^\| `(imageedit_(?!operator_)\w+)` \| (\w+) \|([^|]*)\|", re.MULTILINE)
 
 
 def telemetry() -> Telemetry:
@@ -23,7 +23,7 @@ def telemetry() -> Telemetry:
 
 
 def documented() -> dict[str, tuple[str, set[str]]]:
-    text = (DOCS / "metrics-server.md").read_text()
+    text = (DOCS / "metrics.md").read_text()
     return {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in ROW.findall(text)}
 
 

@@ -14,8 +14,8 @@ from imageedit_server.gate.refusals import BY_CODE, INVALID, NO_REFUSALS, REASON
 from imageedit_server.settings import settings_from
 from imageedit_server.telemetry import REFUSALS
 
-DOCS = Path(__file__).parents[2] / "docs" / "reference"
-SECTION = (DOCS / "metrics-server.md").read_text().split("## Refusals by reason")[1].split("\n## ")[0]
+DOCS = Path(__file__).parents[2] / "docs"
+SECTION = (DOCS / "metrics.md").read_text().split("## Refusals by reason")[1].split("\n## ")[0]
 ROWS = {
     reason: (set(re.findall(r"\d+", statuses)), set(re.findall(r"`(\w+)`", codes)))
     for reason, statuses, codes in re.findall(r"^\| `(\w+)` \| ([\d, ]+) \| (.*) \|$", SECTION, re.MULTILINE)

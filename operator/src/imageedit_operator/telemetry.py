@@ -1,6 +1,6 @@
 """The operator's own metrics; the only module that knows prometheus_client.
 
-docs/reference/metrics-operator.md lists them; a test holds that table and this module together.
+docs/metrics.md lists them; a test holds that table and this module together.
 """
 
 from __future__ import annotations

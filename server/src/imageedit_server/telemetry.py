@@ -1,7 +1,7 @@
 """The server's metrics, and the only module that knows prometheus_client.
 
 A registry of its own, and three labels on every series that it writes, so that no scrape configuration can lose them.
-`docs/reference/metrics-server.md` describes each metric.
+`docs/metrics.md` describes each metric.
 """
 
 from __future__ import annotations

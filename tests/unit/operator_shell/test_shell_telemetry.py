@@ -8,7 +8,7 @@ from pathlib import Path
 from imageedit_operator.telemetry import Telemetry
 from imageedit_operator.workqueue import Key
 
-DOCUMENT = Path(__file__).parents[3] / "docs/reference/metrics-operator.md"
+DOCUMENT = Path(__file__).parents[3] / "docs/metrics.md"
 ROW = re.compile(r"^\| `(imageedit_operator_\w+)(?:\{([\w,]*)\})?` \| (\w+) \|", re.MULTILINE)
 KEY = Key("team", "edit")
 

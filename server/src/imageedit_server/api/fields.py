@@ -1,7 +1,7 @@
 """The fields of an edit, one model for form and JSON, and what is said of those that are refused by name.
 
 A field that would change nothing is refused: being ignored in silence is what users of such servers complain of most.
-`docs/reference/server-api.md` and `/openapi.json` are held to this module.
+`docs/server-api.md` and `/openapi.json` are held to this module.
 """
 
 from __future__ import annotations
