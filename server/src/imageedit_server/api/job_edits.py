@@ -14,6 +14,7 @@ from imageedit_server.api.pieces import File, json_pieces
 from imageedit_server.api.service import Service
 from imageedit_server.api.ticket import Ticket
 from imageedit_server.api.turn import Done
+from imageedit_server.errors import Unavailable
 from imageedit_server.gate.jobs import Job
 from imageedit_server.gate.turns import job_may_enter
 
@@ -45,8 +46,12 @@ class ServiceEditor:
 
         Raises:
             ApiError: its body is not taken (any more).
+            NotNow: the safety hook cannot look at its pictures; it could when the job was left.
         """
-        received = await self.checked(body)
+        try:
+            received = await self.checked(body)
+        except Unavailable as error:
+            raise NotNow from error
         return ServiceEdit(self._service, replace(received, job=replace(received.job, seed=job.seed)))
 
 

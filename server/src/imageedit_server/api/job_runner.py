@@ -193,6 +193,7 @@ class JobRunner:
     # | the worker says that it fails      | failed (edit_failed)                                |
     # | its turn came, and it may not run  | queued                                              |
     # | the disk does not take its start   | queued, and tried again later                       |
+    # | its pictures cannot be looked at   | queued                                              |
     # | its body is not taken              | failed, with the code that a request would get      |
     # | anything else                      | failed (internal_error): one job ends no runner     |
     async def _settled(self, job_id: str, step: Coroutine[Any, Any, T]) -> T | None:

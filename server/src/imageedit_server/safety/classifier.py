@@ -122,7 +122,9 @@ class Classifier:
         raise ClassifierAway
 
     async def _look(self, rgb: bytes, width_px: int, height_px: int) -> bool | None:
-        await self._ready.wait()
+        # In a loop: between the event and this task's turn the process may be gone again.
+        while not self._ready.is_set():
+            await self._ready.wait()
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -139,7 +141,8 @@ class Classifier:
                 return await answer
         except TimeoutError:
             log.error("classifier_hangs", extra=fields(pid=process.pid, silent_s=self._silence_s))
-            self._enter(ClassifierPhase.RESTARTING)
+            if process is self._process:
+                self._enter(ClassifierPhase.RESTARTING)
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             raise _Lost from None
