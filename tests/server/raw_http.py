@@ -55,13 +55,18 @@ class RawClient:
         body, self._left = self._left[:length], self._left[length:]
         return RawAnswer(status=status, headers=headers, body=body)
 
-    def closed(self) -> bool:
-        """Wait until the server has closed, whatever it still says."""
+    def rest(self) -> bytes:
+        """What the server still says until it has closed."""
         try:
-            while self.socket.recv(65_536):
-                pass
+            while data := self.socket.recv(65_536):
+                self._left += data
         except ConnectionResetError:
             pass
+        return self._left
+
+    def closed(self) -> bool:
+        """Wait until the server has closed, whatever it still says."""
+        self.rest()
         return True
 
     def _more(self) -> bytes:

@@ -284,12 +284,24 @@ def test_too_many_pipelined_requests_end_the_connection_after_the_accepted_ones(
         assert client.closed()
 
 
-def test_rubbish_after_a_request_does_not_cost_that_request_its_answer() -> None:
+@pytest.mark.parametrize(
+    "sent", [b"\x00\x01\x02 rubbish\r\n\r\n", head("CONNECT", "x:1"), head("GET", "/", *["X: a"] * 200)]
+)
+def test_what_is_wrong_after_a_request_does_not_cost_that_request_its_answer(sent: bytes) -> None:
     with listening() as server, raw_client(server.port) as client:
-        client.send(head("GET", "/held") + b"\x00\x01\x02 rubbish\r\n\r\n")
+        client.send(head("GET", "/held") + sent)
         until(lambda: server.held == 1, what="the request is at work")
         server.release.set()
         answer = client.answer()
 
         assert (answer.status, answer.body) == (200, b"ok")
-        assert client.closed()
+        assert client.rest() == b""
+
+
+def test_what_is_wrong_in_a_body_that_was_answered_gets_no_second_answer() -> None:
+    with listening() as server, raw_client(server.port) as client:
+        client.send(head("POST", "/", "Transfer-Encoding: chunked"))
+        assert client.answer().status == 200
+        client.send(b"zz\r\n")
+
+        assert client.rest() == b""

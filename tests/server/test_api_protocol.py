@@ -163,3 +163,11 @@ def test_a_body_longer_than_it_says_costs_the_connection_and_no_more(server: Run
 
         assert client.answer().status == 200
         assert client.closed()
+
+
+def test_a_broken_body_that_waited_for_100_continue_is_no_crash(server: RunningServer) -> None:
+    sent = head("POST", "/v1/edit", "Expect: 100-continue", CHUNKED) + b"zz\r\n"
+
+    assert answer_to(server, sent).status == 400
+    assert server.edit().status_code == 200
+    assert "request_crashed" not in server.log()

@@ -113,10 +113,11 @@ class Connection(HttpToolsProtocol):
         self._check_head()
         if self._offers_another_protocol():
             return
+        # First, because it raises for a path that is none: then there is no such request.
+        super().on_headers_complete()
         self._in_head, self._in_body = False, True
         self._head_bytes = self._silent_bytes = self._body_bytes = self._chunks = 0
         self._patience.end()
-        super().on_headers_complete()
         self._door.busy(self.transport)
 
     def on_chunk_header(self) -> None:
@@ -209,10 +210,11 @@ class Connection(HttpToolsProtocol):
 
     # | a request is at work | the fault is in    | its answer | then                                        |
     # | -------------------- | ------------------ | ---------- | ------------------------------------------- |
-    # | no                   | any                | -          | told why, closed                            |
+    # | no                   | a head             | -          | told why, closed                            |
+    # | no                   | an answered body   | out        | closed                                      |
     # | yes                  | what follows it    | any        | it gets its answer, closed after that       |
     # | yes, the only one    | its own body       | not begun  | told why, closed                            |
-    # | yes                  | a body             | begun      | closed: whatever is told would be part of it |
+    # | yes                  | a body             | begun      | closed: what is told would be a part of it  |
     def _turn_away(self, error: ApiError) -> None:
         """Hear no more of this client, and tell it why where it still can be told."""
         self._deaf = True
@@ -220,20 +222,24 @@ class Connection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         if self.busy and not self._in_body:
             self.cycle.keep_alive = False
-        elif self.busy and (self.cycle.response_started or self.pipeline):
+        elif self._in_body and (not self.busy or self.cycle.response_started or self.pipeline):
             self.transport.close()
         else:
-            self._tell(error)
             if self.busy:
-                self.cycle.disconnected = True
+                # Whatever the request would still write is too late.
+                self.cycle.disconnected, self.cycle.waiting_for_100_continue = True, False
                 self.cycle.message_event.set()
+            self._tell(error)
 
     def _tell(self, error: ApiError) -> None:
         self._door.on_refused(error)
         self.transport.write(last_answer(error, self.server_state.default_headers))
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
         self._patience.wait(LINGER_S, self.transport.abort)
+        try:
+            self.transport.write_eof()
+        except OSError:
+            # The client is gone already.
+            self.transport.abort()
 
 
 class _Refused(Exception):
