@@ -79,16 +79,15 @@ def grey_profile(gamma: float) -> bytes:
     return _profile(b"mntr", b"GRAY", b"XYZ ", {b"wtpt": point, b"kTRC": space.curve()})
 
 
-def cmyk_profile(*, grid: int = 2) -> bytes:
-    """A profile of the press of `INKS`; black is black. A grid of 2 holds the corners alone."""
-    steps = [index / (grid - 1) for index in range(grid)]
+def cmyk_profile() -> bytes:
+    """A profile of the press of `INKS`, with the corners of its space alone; black is black."""
     table = bytearray()
-    for cyan, magenta, yellow, black in itertools.product(steps, repeat=4):
-        lightness, a, b = INKS[(round(cyan), round(magenta), round(yellow))]
+    for cyan, magenta, yellow, black in itertools.product((0, 1), repeat=4):
+        lightness, a, b = INKS[(cyan, magenta, yellow)]
         lightness, a, b = (part * (1 - black) for part in (lightness, a, b))
         table += bytes((round(lightness * 2.55), round(a + 128), round(b + 128)))
     line = bytes(range(256))
-    head = b"mft1" + bytes(4) + bytes((4, 3, grid, 0)) + _fixed(1, 0, 0, 0, 1, 0, 0, 0, 1)
+    head = b"mft1" + bytes(4) + bytes((4, 3, 2, 0)) + _fixed(1, 0, 0, 0, 1, 0, 0, 0, 1)
     return _profile(b"prtr", b"CMYK", b"Lab ", {b"A2B0": head + 4 * line + bytes(table) + 3 * line})
 
 

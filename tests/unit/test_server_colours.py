@@ -126,7 +126,7 @@ def test_a_profile_that_cannot_be_used_is_ignored(mode: str, profile: bytes) -> 
 GOOD = [("RGB", rgb_profile(ADOBE_RGB)), ("CMYK", cmyk_profile()), ("L", grey_profile(2.2))]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(GOOD), st.integers(0, 100_000), st.binary(min_size=1, max_size=12))
 def test_damage_anywhere_in_a_profile_is_borne(good: tuple[str, bytes], place: int, damage: bytes) -> None:
     mode, profile = good
@@ -138,6 +138,6 @@ def test_damage_anywhere_in_a_profile_is_borne(good: tuple[str, bytes], place: i
 
 
 def test_a_profile_of_megabytes_is_read_from_a_png() -> None:
-    data = file_of(Image.new("RGB", (64, 64), (9, 9, 9)), "PNG", icc_profile=cmyk_profile(grid=24) + bytes(2_000_000))
+    data = file_of(Image.new("RGB", (64, 64), (9, 9, 9)), "PNG", icc_profile=cmyk_profile() + bytes(2_000_000))
 
     assert read(data) == (9, 9, 9)
