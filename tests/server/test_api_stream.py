@@ -65,9 +65,24 @@ def test_signs_of_life_come_while_the_edit_waits_and_runs(server: RunningServer)
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-request-id"]
-    assert set(blocks[:-1]) == {": waiting"}
+    assert all(block.startswith(": {") for block in blocks[:-1])
     assert 3 <= len(blocks) - 1 <= 12
     assert blocks[-1].startswith("event: image_edit.completed\ndata: {")
+
+
+def test_the_comments_say_place_and_step() -> None:
+    with stub_server("--stream-heartbeat", "60", edit_s=2) as server, in_background(server.edit) as first:
+        until(lambda: server.health()["running"] == 1, what="one runs")
+        blocks = post(server).text.strip().split("\n\n")
+        first.results()
+    seen = [json.loads(block.removeprefix(": ")) for block in blocks[:-1]]
+    steps = [one["step"] for one in seen if one["queue_position"] is None]
+
+    assert seen[0]["queue_position"] == 1
+    assert 0 < seen[0]["estimated_start_s"] <= 2
+    assert steps == sorted(set(steps))
+    assert steps[-1] > 8
+    assert {one["steps"] for one in seen} == {16}
 
 
 def test_a_stream_that_came_to_its_end_is_counted_as_200(server: RunningServer) -> None:
@@ -139,7 +154,7 @@ def test_a_client_that_leaves_a_stream_gives_up_its_place() -> None:
         until(lambda: server.health()["running"] == 1, what="one runs")
         with httpx.stream("POST", server.api + "/v1/images/edits", data=data, files=files, timeout=50) as stream:
             chunks = stream.iter_raw()  # held: the connection is closed with the last reference to it
-            assert next(chunks).startswith(b": waiting")
+            assert next(chunks).startswith(b": {")
             assert server.health()["waiting"] == 1
         until(lambda: server.health()["waiting"] == 0, what="its place is free")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from starlette.requests import Request
@@ -19,6 +20,7 @@ from imageedit_server.api.limits import Limits
 from imageedit_server.api.requests import Reader
 from imageedit_server.api.results import Masked
 from imageedit_server.api.service import Service
+from imageedit_server.api.ticket import Ticket
 from imageedit_server.api.turn import Done, check_early, turn
 from imageedit_server.api.wishes import EditRequest, Wish
 from imageedit_server.errors import InvalidInput
@@ -27,6 +29,8 @@ from imageedit_server.settings import Settings
 from imageedit_server.worker.protocol import Capabilities, EditJob, Size, WarmReport
 
 log = logging.getLogger("imageedit.edits")
+
+OnPlace = Callable[[int, Ticket], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,10 +119,15 @@ async def decoded(service: Service, body: bytes, read: Reader) -> Received:
     return received
 
 
-def start(service: Service, request: Request, received: Received) -> list[asyncio.Task[Edited]]:
-    """Put every picture of a request into the queue at once, so that all of them are admitted or none is."""
+def start(
+    service: Service, request: Request, received: Received, *, on_place: OnPlace = lambda _number, _ticket: None
+) -> list[asyncio.Task[Edited]]:
+    """Put every picture of a request into the queue at once, so that all of them are admitted or none is.
+
+    `on_place` is called with the number of a picture and its place in the queue, once there is one.
+    """
     return [
-        asyncio.create_task(_run_one(service, request, received, number), name="edit")
+        asyncio.create_task(_run_one(service, request, received, number, on_place), name="edit")
         for number in range(received.wish.n)
     ]
 
@@ -138,7 +147,7 @@ async def run(service: Service, request: Request, received: Received) -> list[Ed
             task.cancel()
 
 
-async def _run_one(service: Service, request: Request, received: Received, number: int) -> Edited:
+async def _run_one(service: Service, request: Request, received: Received, number: int, on_place: OnPlace) -> Edited:
     wish = received.wish
     with service.kept.room() as kept:
         if received.masked is not None:
@@ -153,6 +162,7 @@ async def _run_one(service: Service, request: Request, received: Received, numbe
             steps_given=wish.steps_given,
             request_id=wish.request_id,
             part=number,
+            on_place=lambda ticket: on_place(number, ticket),
         )
         edited = await finished(service, received, done)
     log.debug(

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -95,6 +95,7 @@ async def turn(
     steps_given: bool = True,
     request_id: str | None = None,
     part: int = 0,
+    on_place: Callable[[Ticket], None] = lambda _: None,
 ) -> Done:
     """Run a job when its turn comes.
 
@@ -104,6 +105,7 @@ async def turn(
         steps_given: the client chose the steps (or a quality); else dynamic steps may choose.
         request_id: field `request_id` of the body.
         part: number of this job among those of one request (`n` > 1).
+        on_place: called with the place in the queue, once there is one.
 
     Raises:
         ApiError: the job is not admitted, or it failed.
@@ -122,7 +124,7 @@ async def turn(
         )
     asked = Asked(job=job, identity=identity, deadline_s=_deadline_s(service, request), steps_open=not steps_given)
     try:
-        return await take_turn(service, asked, gone=_disconnected(request))
+        return await take_turn(service, asked, gone=_disconnected(request), on_place=on_place)
     except Conflict as error:
         service.count_refusal(error)
         raise
@@ -142,7 +144,13 @@ async def turn(
         raise answer_to(failure) from error
 
 
-async def take_turn(gate: Gate, asked: Asked, *, gone: Coroutine[None, None, None]) -> Done:
+async def take_turn(
+    gate: Gate,
+    asked: Asked,
+    *,
+    gone: Coroutine[None, None, None],
+    on_place: Callable[[Ticket], None] = lambda _: None,
+) -> Done:
     """The part of a turn that knows nothing of HTTP; `gone` returns when the client has left.
 
     Raises:
@@ -155,6 +163,7 @@ async def take_turn(gate: Gate, asked: Asked, *, gone: Coroutine[None, None, Non
     try:
         # No await from here until the job is in: what was checked must still hold.
         ticket = _earlier(gate, asked) or _admitted(gate, asked)
+        on_place(ticket)
         await asyncio.wait((left, ticket.answer), return_when=asyncio.FIRST_COMPLETED)
         if not ticket.answer.done():
             raise ClientGone
