@@ -6,7 +6,7 @@ export PYTHONPATH := operator/src:server/src:tests
 export PYTHONDONTWRITEBYTECODE := 1
 SOURCES := operator/src server/src tests
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint types contracts verify test test-unit test-server test-apiserver test-images test-cluster demo demo-down images
+.PHONY: help fmt lint types contracts verify test test-unit test-server test-browser test-apiserver test-images test-cluster demo demo-down images
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ test-unit: $(VENV)/.complete ## Pure cores and contracts between the parts
 test-server: $(VENV)/.complete ## The real server over a socket, with the tiny checkpoint
 	@$(PY) -m pytest tests/server
 
+test-browser: $(VENV)/.complete ## The web page in Chromium, against the real server (root, or chromium, curl and jq installed)
+	@$(PY) -m pytest tests/browser
+
 test-apiserver: $(VENV)/.complete ## Operator, resource and chart against a real API server
 	@$(PY) -m pytest tests/apiserver
 
@@ -46,7 +49,7 @@ test-cluster: $(VENV)/.complete ## The whole system on a real one-node Kubernete
 	@$(PY) -m pytest tests/cluster
 
 test: verify test-unit ## Everything; what CI runs
-	@$(PYTHON) tests/tools/lanes.py test-cluster test-server,test-apiserver,test-images
+	@$(PYTHON) tests/tools/lanes.py test-cluster test-server,test-browser,test-apiserver,test-images
 
 demo: $(VENV)/.complete ## Bring the whole system up, edit, scale and roll; leaves it running
 	@env -u KUBECONFIG $(PY) -m demo

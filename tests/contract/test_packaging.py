@@ -49,6 +49,14 @@ def test_the_server_s_wheel_brings_the_demo_checkpoint(wheel: tuple[str, zipfile
     assert held == (wanted if name == "server" else set())
 
 
+def test_the_server_s_wheel_brings_the_web_page(wheel: tuple[str, zipfile.ZipFile]) -> None:
+    name, archive = wheel
+    held = {member for member in archive.namelist() if "/page/" in member}
+    folder = ROOT / "server" / "src" / "imageedit_server" / "page"
+
+    assert held == ({f"imageedit_server/page/{file.name}" for file in folder.iterdir()} if name == "server" else set())
+
+
 @pytest.mark.parametrize("folder", ["operator", "server"])
 def test_a_top_level_folder_is_no_package(folder: str) -> None:
     """An `operator` package at the root would shadow the standard library's."""

@@ -57,13 +57,18 @@ def missing_packages(programs: Sequence[str] = tuple(PACKAGE_OF)) -> list[str]:
 
 def ensure(progress: Progress, *, log: Path) -> None:
     """Install what is missing, or raise LocalClusterError with the command that does."""
-    packages = missing_packages()
-    if not packages:
-        return
+    if packages := missing_packages():
+        install(packages, progress, log=log)
+    if left := missing_packages():
+        raise LocalClusterError(f"apt-get did not bring {' '.join(left)}: see {log}")
+
+
+def install(packages: Sequence[str], progress: Progress, *, log: Path) -> None:
+    """Install Debian packages as root, or raise LocalClusterError with the command that does."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise LocalClusterError(f"programs are missing: as root run: apt-get install {' '.join(packages)}")
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    install = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", *packages]
+    command = ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", *packages]
     what = f"installing {' '.join(packages)}"
     with services_stay_stopped():
         if (
@@ -71,9 +76,7 @@ def ensure(progress: Progress, *, log: Path) -> None:
             != 0
         ):
             progress("the package lists could not be refreshed; trying with those that are here")
-        run_told(what, install, progress=progress, env=environment, log=log)
-    if left := missing_packages():
-        raise LocalClusterError(f"apt-get did not bring {' '.join(left)}: see {log}")
+        run_told(what, command, progress=progress, env=environment, log=log)
 
 
 @contextmanager

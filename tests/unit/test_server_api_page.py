@@ -116,7 +116,8 @@ def test_the_page_and_the_document_have_the_same_calls() -> None:
 @pytest.mark.parametrize("jobs", [False, True])
 def test_every_route_of_the_application_is_in_the_document(tmp_path: Path, jobs: bool) -> None:
     folder = str(tmp_path) if jobs else ""
-    service = Service(settings_from(["--model-dir", "demo", "--sizes", "64x64", "--jobs-dir", folder], {}))
+    arguments = ["--model-dir", "demo", "--sizes", "64x64", "--jobs-dir", folder, "--page", "off"]
+    service = Service(settings_from(arguments, {}))
     app: Any = api_app(service, Jobs(service, tmp_path) if jobs else None)
     routes = {(method, route.path) for route in app._app.routes for method in route.methods}
 

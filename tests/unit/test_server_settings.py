@@ -86,6 +86,7 @@ OTHER_VALUES = {
     "safety-threshold": "0.25",
     "cors-origins": "https://a.example",
     "stream-heartbeat": "2",
+    "page": "off",
     "log-level": "debug",
     "stub-edit-seconds": "0.25",
     "stub-load-seconds": "0.75",

@@ -67,6 +67,7 @@ class Settings:
     stream_heartbeat_s: float
     traces: bool
     safety: SafetySettings
+    page: bool
 
     def engine(self) -> EngineSettings:
         """The part that the worker process needs."""
@@ -139,6 +140,7 @@ def settings_from(arguments: Sequence[str], environ: Mapping[str, str]) -> Setti
         stream_heartbeat_s=setting_values.seconds(given, "stream-heartbeat", 3600),
         traces=setting_values.traces(environ),
         safety=safety_settings(given),
+        page=setting_values.one_of(given, "page", ("on", "off")) == "on",
     )
     if settings.port == settings.probe_port:
         raise SettingsInvalid(

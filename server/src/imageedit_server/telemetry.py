@@ -31,6 +31,8 @@ ROUTES = (
     "/v1/jobs",
     "/v1/jobs/{id}",
     "/openapi.json",
+    "/",
+    "/page/{name}",
     "unknown",
 )
 EDIT_ROUTES = ("/v1/edit", "/v1/images/edits")

@@ -24,6 +24,7 @@ from imageedit_server.api.observed import NO_FRAMEWORK_TELEMETRY
 from imageedit_server.api.openapi import document
 from imageedit_server.api.pieces import File, PiecesResponse, json_answer
 from imageedit_server.api.requests import Reader, from_form, from_generation, from_json
+from imageedit_server.api.page import Page
 from imageedit_server.api.service import Service
 from imageedit_server.api.slices import slices
 from imageedit_server.api.streaming import stream
@@ -35,7 +36,7 @@ EXPOSED_HEADERS = ("x-request-id", "retry-after", "x-should-retry")
 
 
 def api_app(service: Service, jobs: Jobs | None = None) -> ASGIApp:
-    """The application of the API: id and counts outermost, then CORS, then the keys, then the routes."""
+    """The application of the API: id and counts outermost, then the page, CORS, the keys, and the routes."""
     routes = _routes(service)
     if jobs is not None:
         add_job_routes(routes, service, jobs)
@@ -50,6 +51,8 @@ def api_app(service: Service, jobs: Jobs | None = None) -> ASGIApp:
             allow_headers=("*",),
             expose_headers=EXPOSED_HEADERS,
         )
+    if service.settings.page:
+        app = Page(app)
     return Envelope(app, service)
 
 

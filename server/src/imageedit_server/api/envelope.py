@@ -23,7 +23,12 @@ from imageedit_server.telemetry import ROUTES
 log = logging.getLogger("imageedit.api")
 
 SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-PREFIXES = {"/v1/models/": "/v1/models/{id}", "/v1/files/": "/v1/files/{name}", "/v1/jobs/": "/v1/jobs/{id}"}
+PREFIXES = {
+    "/v1/models/": "/v1/models/{id}",
+    "/v1/files/": "/v1/files/{name}",
+    "/v1/jobs/": "/v1/jobs/{id}",
+    "/page/": "/page/{name}",
+}
 # Long enough for a body in transit, short enough not to hold up the end of the process.
 DISCARD_TIMEOUT_S = 10.0
 

@@ -16,6 +16,7 @@ from imageedit_server.errors import ApiError, InvalidInput
 MAX_PROMPT_CHARACTERS = 4000
 MAX_SEED = 2**32 - 1
 MAX_N = 4
+LOWEST_STEPS = 2
 MAX_CFG = 20.0
 MAX_FEATHER_PX = 256
 MAX_IDENTIFIER_CHARACTERS = 512
@@ -54,8 +55,8 @@ class EditFields(BaseModel):
     quality: Literal["auto", "standard", "medium", "high", "hd"] | None = Field(
         default=None, description="steps by name: auto, standard and medium are --steps, high and hd --steps-high; auto"
     )
-    steps: int | None = Field(default=None, ge=2, description="denoising steps, from 2 to --steps-high")
-    num_inference_steps: int | None = Field(default=None, ge=2, description="another name of steps")
+    steps: int | None = Field(default=None, ge=LOWEST_STEPS, description="denoising steps, from 2 to --steps-high")
+    num_inference_steps: int | None = Field(default=None, ge=LOWEST_STEPS, description="another name of steps")
     seed: int | None = Field(default=None, ge=0, le=MAX_SEED, description="start of the noise; drawn if not given")
     negative_prompt: str | None = Field(
         default=None,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from imageedit_server.api.edits import Edited, Received, limits_of
-from imageedit_server.api.fields import MAX_N, MAX_PROMPT_CHARACTERS
+from imageedit_server.api.fields import LOWEST_STEPS, MAX_FEATHER_PX, MAX_N, MAX_PROMPT_CHARACTERS
 from imageedit_server.api.files import ResultFiles
 from imageedit_server.api.pieces import File, base64_pieces
 from imageedit_server.api.service import Service
@@ -78,7 +78,7 @@ def model_body(service: Service) -> dict[str, object]:
         "revision": settings.model_revision,
         "digest": "" if load is None else load.digest,
         "sizes": [str(size) for size in settings.sizes],
-        "steps": {"standard": limits.steps, "high": limits.steps_high},
+        "steps": {"lowest": LOWEST_STEPS, "standard": limits.steps, "high": limits.steps_high},
         "max_images": limits.max_references,
         "max_n": MAX_N,
         "max_prompt_characters": MAX_PROMPT_CHARACTERS,
@@ -92,6 +92,7 @@ def model_body(service: Service) -> dict[str, object]:
         "negative_prompt": limits.negative_prompt,
         "guidance_scale": limits.guidance,
         "mask": mask_word(can),
+        "max_mask_feather": MAX_FEATHER_PX,
     }
 
 
