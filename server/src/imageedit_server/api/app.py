@@ -22,9 +22,9 @@ from imageedit_server.api.keys import KeyCheck
 from imageedit_server.api.limits import Limits
 from imageedit_server.api.observed import NO_FRAMEWORK_TELEMETRY
 from imageedit_server.api.openapi import document
+from imageedit_server.api.page import Page
 from imageedit_server.api.pieces import File, PiecesResponse, json_answer
 from imageedit_server.api.requests import Reader, from_form, from_generation, from_json
-from imageedit_server.api.page import Page
 from imageedit_server.api.service import Service
 from imageedit_server.api.slices import slices
 from imageedit_server.api.streaming import stream
