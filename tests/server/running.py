@@ -101,7 +101,7 @@ def running_server(
     model_dir: str = "demo",
     sizes: str = "128x128",
     ready: bool = True,
-    ready_timeout_s: float = 50,
+    ready_timeout_s: float = 150,
 ) -> Iterator[RunningServer]:
     """Run `python -m imageedit_server` with free ports; further arguments win over the defaults here.
 
@@ -139,7 +139,7 @@ def stub_server(
     return running_server("--stub-edit-seconds", str(edit_s), *arguments, environ=environ, ready=ready)
 
 
-def wait_ready(server: RunningServer, timeout_s: float = 50) -> None:
+def wait_ready(server: RunningServer, timeout_s: float = 150) -> None:
     """Wait for /readyz, and show the log when the process ends instead."""
 
     def ready() -> bool:
@@ -176,7 +176,7 @@ class Background:
         """All have ended."""
         return all(future.done() for future in self._futures)
 
-    def results(self, timeout_s: float = 50) -> list[httpx.Response]:
+    def results(self, timeout_s: float = 150) -> list[httpx.Response]:
         """Their answers in the order of the calls; the first error is raised."""
         return [future.result(timeout_s) for future in self._futures]
 
