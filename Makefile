@@ -6,7 +6,7 @@ export PYTHONPATH := operator/src:server/src:tests
 export PYTHONDONTWRITEBYTECODE := 1
 SOURCES := operator/src server/src tests
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint types contracts verify test test-unit test-server test-browser test-apiserver test-images test-cluster bench-server demo demo-down images
+.PHONY: help fmt lint types contracts verify test test-unit test-server test-browser test-apiserver test-faults test-images test-cluster bench-server demo demo-down images
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ test-browser: $(VENV)/.complete ## The web page in Chromium, against the real se
 
 test-apiserver: $(VENV)/.complete ## Operator, resource and chart against a real API server
 	@$(PY) -m pytest tests/apiserver
+
+test-faults: $(VENV)/.complete ## The operator under faults: watches, API, kills, two leaders (minutes)
+	@$(PY) -m pytest tests/faults
 
 test-images: $(VENV)/.complete ## Both images, built and run (root, buildah, debootstrap)
 	@$(PY) -m pytest tests/images

@@ -64,6 +64,8 @@ class FaultProxy:
         """HTTP status for every new watch; 0 = none."""
         self.rule: Callable[[str, str], Refusal | None] = forward_all
         """Asked with method and path for each request that is no watch."""
+        self.refused = 0
+        """Requests that the rule refused or delayed."""
         self.on_write: Callable[[Write], None] = lambda _: None
         """Called after the apiserver has answered a write, before the client learns of it."""
         self.muted = False
@@ -146,6 +148,7 @@ class FaultProxy:
             return _answer(Refusal(status=self.refuse_watches))
         refusal = None if watching else self.rule(request.method, request.path)
         if refusal is not None:
+            self.refused += 1
             await asyncio.sleep(refusal.delay_s)
             if refusal.status:
                 return _answer(refusal)

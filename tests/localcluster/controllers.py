@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from localcluster import certs, kubeconfig, processes
@@ -18,8 +19,10 @@ def make_identities(layout: Layout, url: str) -> None:
         kubeconfig.write(layout.config / f"{name}.kubeconfig", url=url, certs=layout.certs, name=name)
 
 
-def start_controller_manager(layout: Layout, binary: Path) -> Record:
-    """All controllers, without leader election: there is one of it, and an idle cluster writes less."""
+def start_controller_manager(
+    layout: Layout, binary: Path, *, port: int = CLUSTER_PORTS.controller_manager, only: Sequence[str] = ()
+) -> Record:
+    """All controllers or `only` these, without leader election: there is one, and an idle cluster writes less."""
     identity = layout.config / "kube-controller-manager.kubeconfig"
     flags = {
         "kubeconfig": identity,
@@ -30,10 +33,11 @@ def start_controller_manager(layout: Layout, binary: Path) -> Record:
         "use-service-account-credentials": "true",
         "leader-elect": "false",
         "bind-address": "127.0.0.1",
-        "secure-port": CLUSTER_PORTS.controller_manager,
+        "secure-port": port,
         "tls-cert-file": layout.certs / "kube-controller-manager.crt",
         "tls-private-key-file": layout.certs / "kube-controller-manager.key",
         "profiling": "false",
+        **({"controllers": ",".join(only)} if only else {}),
     }
     argv = [str(binary), *(f"--{name}={value}" for name, value in flags.items())]
     return processes.start("kube-controller-manager", argv, pids=layout.pids, logs=layout.logs)

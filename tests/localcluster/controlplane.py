@@ -6,11 +6,11 @@ import contextlib
 import json
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from localcluster import addresses, binaries, certs, kubeconfig, processes
+from localcluster import addresses, binaries, certs, controllers, kubeconfig, processes
 from localcluster.addresses import Ports
 from localcluster.api import Api
 from localcluster.errors import LocalClusterError
@@ -135,19 +135,27 @@ def wait_ready(api: Api, needs: list[Record], layout: Layout) -> None:
 
 
 @contextlib.contextmanager
-def up_only(*, progress: Progress = console) -> Iterator[ControlPlane]:
-    """A bare API server on free loopback ports, stopped at the end; several at once are fine.
+def up_only(*, with_controllers: Sequence[str] = (), progress: Progress = console) -> Iterator[ControlPlane]:
+    """A bare API server on free loopback ports, with these controllers if any, stopped at the end; several are fine.
 
     Service account admission is off, since no controller makes the accounts. Raises LocalClusterError.
     """
-    programs = binaries.ensure(binaries.CONTROL_PLANE, progress)
+    wanted = (*binaries.CONTROL_PLANE, *(("kube-controller-manager",) if with_controllers else ()))
+    programs = binaries.ensure(wanted, progress)
     sweep(cache_dir() / "control-planes")
     layout = Layout(root=cache_dir() / "control-planes" / uuid.uuid4().hex[:12])
     layout.create()
     (layout.root / "owner").write_text(json.dumps(asdict(processes.this_process())))
     try:
         make_certs(layout, ("127.0.0.1",))
-        yield _started(layout, programs)
+        plane = _started(layout, programs)
+        if with_controllers:
+            controllers.make_identities(layout, plane.url)
+            (port,) = addresses.free_ports(1)
+            controllers.start_controller_manager(
+                layout, programs["kube-controller-manager"], port=port, only=with_controllers
+            )
+        yield plane
     finally:
         _clear(layout)
 
