@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from apiserver.operator_plane import eventually
 from imageedit_operator.kube.client import load_configuration
 from localcluster.controlplane import ControlPlane
 
@@ -208,8 +209,15 @@ async def faulty(plane: ControlPlane) -> AsyncIterator[FaultProxy]:
     configuration = await load_configuration(str(plane.kubeconfig))
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
-    connector = aiohttp.TCPConnector(ssl=context, limit=0)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=60)
+    sockets: list[socket.socket] = []
+
+    def remembered(address: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, *_ = address
+        sockets.append(socket.socket(family=family, type=kind, proto=protocol))
+        return sockets[-1]
+
+    connector = aiohttp.TCPConnector(ssl=context, limit=0, socket_factory=remembered)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=2**21) as http:
         proxy = FaultProxy(plane.url, http)
         await proxy.up()
@@ -217,4 +225,13 @@ async def faulty(plane: ControlPlane) -> AsyncIterator[FaultProxy]:
             yield proxy
         finally:
             await proxy.close()
-    await asyncio.sleep(0.1)  # aborted TLS connections need a turn of the loop to close their sockets
+    await _closed(sockets)
+
+
+async def _closed(sockets: Sequence[socket.socket]) -> None:
+    """TLS says goodbye and waits for the other side: a loop that ended before would leave its sockets open."""
+
+    async def look() -> bool | None:
+        return True if all(one.fileno() == -1 for one in sockets) else None
+
+    await eventually(look, what="the end of the connections to the apiserver")
