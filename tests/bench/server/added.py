@@ -28,10 +28,14 @@ def figures(*, rounds: int, seconds: float, tell: Callable[[str], None]) -> Iter
     """A round measures each server once."""
     added_ms: dict[str, list[float]] = {name: [] for name in (OURS, *PEERS)}
     per_s: dict[str, list[float]] = {name: [] for name in (OURS, *PEERS)}
+    cpu_ms: dict[str, list[float]] = {name: [] for name in (OURS, *PEERS)}
     for number in range(rounds):
         for name in (OURS, *PEERS):
             with _server(name) as program:
-                added_ms[name].append(1000 * asyncio.run(_added_s(edit_of(program), seconds)))
+                before_s = program.cpu_s()
+                added_s = asyncio.run(_added_s(edit_of(program), seconds))
+                added_ms[name].append(1000 * statistics.median(added_s))
+                cpu_ms[name].append(1000 * (program.cpu_s() - before_s) / len(added_s))
                 per_s[name].append(loaded(program, edit_s=EDIT_S, seconds=seconds).per_s)
             tell(f"round {number + 1}, {name}: {added_ms[name][-1]:.1f} ms added, {per_s[name][-1]:.2f} edits/s")
     how = f"slot of {EDIT_S:g} s, median of {rounds} rounds"
@@ -44,15 +48,21 @@ def figures(*, rounds: int, seconds: float, tell: Callable[[str], None]) -> Iter
     yield median("added_p50_ms", added_ms[OURS], how=one, digits=1, target=(AT_MOST, lowest))
     yield median("throughput", per_s[OURS], how=eight, digits=2, target=(AT_LEAST, highest))
     yield from (*peers_added.values(), *peers_per_s.values())
+    used = (
+        f"{how}, one client: processor time of all its processes for each edit; other work on the machine adds little"
+    )
+    yield median("cpu_ms_per_edit", cpu_ms[OURS], how=used, digits=1)
+    for name in PEERS:
+        yield median(f"peers.{name}.cpu_ms_per_edit", cpu_ms[name], how=used, digits=1)
 
 
 def _server(name: str) -> contextlib.AbstractContextManager[Program]:
     return programs.ours(EDIT_S, "--max-wait", "1000") if name == OURS else programs.peer(name, EDIT_S)
 
 
-async def _added_s(asked: Asking, seconds: float) -> float:
+async def _added_s(asked: Asking, seconds: float) -> list[float]:
     http = HttpClient(asked.address)
-    added: list[float] = []
+    added = []
     end_s, number = time.monotonic() + seconds, 1
     while time.monotonic() < end_s:
         started_s = time.monotonic()
@@ -61,4 +71,4 @@ async def _added_s(asked: Asking, seconds: float) -> float:
         added.append(took_s - float(json.loads(answer.body)["seconds"]))
         number += 1
     http.close()
-    return statistics.median(added)
+    return added

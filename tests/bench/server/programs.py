@@ -50,6 +50,12 @@ class Program:
         """Where our server writes its lags when it ends."""
         return self.folder / "lag.json"
 
+    def cpu_s(self) -> float:
+        """Processor seconds that all its processes have used."""
+        top = psutil.Process(self.process.pid)
+        used = (one.cpu_times() for one in (top, *top.children(recursive=True)))
+        return sum(float(times.user + times.system) for times in used)
+
 
 @contextlib.contextmanager
 def ours(edit_s: float, *arguments: str, size: str = "768x768") -> Iterator[Program]:
