@@ -36,14 +36,19 @@ def test_an_edit_that_fails_alone_is_answered_and_counted_by_its_class(
     assert server.edit().status_code == 200
 
 
-def test_the_edits_behind_one_that_kills_the_worker_are_done_by_the_next_worker(server: RunningServer) -> None:
-    with in_background(lambda: server.edit(prompt="fault: crash")) as killing:
+def test_the_edits_behind_one_that_kills_the_worker_are_done_by_the_next_worker() -> None:
+    # It kills at its first step of two: time enough for the others to get in line.
+    with (
+        stub_server("--steps", "2", "--max-wait", "600", edit_s=4) as server,
+        in_background(lambda: server.edit(prompt="fault: crash")) as killing,
+    ):
         until(lambda: server.health()["running"] == 1, what="the deadly edit runs")
         with in_background(*[lambda seed=seed: server.edit(seed=seed) for seed in range(3)]) as waiting:
+            until(lambda: server.health()["waiting"] == 3, what="three wait behind it")
             assert [answer.status_code for answer in waiting.results()] == [200] * 3
         (answer,) = killing.results()
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "worker_lost")
-    assert server.metric("imageedit_worker_failures_total", reason="WorkerLost") >= 1
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "worker_lost")
+        assert server.metric("imageedit_worker_failures_total", reason="WorkerLost") >= 1
 
 
 def test_healthz_answers_at_once_while_the_worker_hangs() -> None:
