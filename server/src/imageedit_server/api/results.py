@@ -11,11 +11,9 @@ from imageedit_server.api.colours import WHITE, Colour
 from imageedit_server.api.geometry import Plan
 from imageedit_server.api.images import at_output_size
 from imageedit_server.api.masks import weights
+from imageedit_server.api.png_writer import written
 from imageedit_server.api.wishes import Format
 
-# Measured at 768x768 (tests/bench/png_levels.py): level 4 takes 40 ms, a third to a quarter of the time of zlib's
-# default 6, for files 5 to 10 % larger. Level 1 saves 8 ms more, but triples flat drawings; level 3 is no faster.
-PNG_COMPRESS_LEVEL = 4
 # From here on a JPEG keeps the colour of each pixel; below, of each 2x2, as most programs do.
 FULL_COLOUR_QUALITY = 90
 
@@ -60,7 +58,7 @@ def encoded(picture: Image.Image, kind: Format, compression: int) -> bytes:
     file = io.BytesIO()
     match kind:
         case "png":
-            picture.save(file, "PNG", compress_level=PNG_COMPRESS_LEVEL)
+            return written(picture)
         case "jpeg":
             # Pillow takes 0 for its own default.
             quality = max(1, compression)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
+
+from isal import isal_zlib
+from isal.igzip_lib import IsalError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -20,9 +22,9 @@ def check(data: bytes) -> None:
     """Look at each checksum up to the end, and count the pixels; what comes after the end does not matter.
 
     Raises:
-        ValueError, zlib.error: a part is altered or missing.
+        ValueError: a part is altered or missing.
     """
-    missing_bytes, inflating = 0, zlib.decompressobj()
+    missing_bytes, inflating = 0, isal_zlib.decompressobj()
     for kind, body in _chunks(data):
         if kind == b"IHDR":
             missing_bytes = _row_bytes(bytes(body))
@@ -42,7 +44,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
         end = at + 8 + length
         if end + 4 > len(data):
             raise ValueError("its end is missing")
-        if struct.unpack_from(">I", data, end) != (zlib.crc32(whole[at + 4 : end]),):
+        if struct.unpack_from(">I", data, end) != (isal_zlib.crc32(whole[at + 4 : end]),):
             raise ValueError(f"the checksum of {kind.decode('latin-1')} is wrong")
         yield kind, whole[at + 8 : end]
         at = end + 4
@@ -60,12 +62,15 @@ def _row_bytes(header: bytes) -> int:
     return total
 
 
-def _inflated(inflating: zlib._Decompress, body: memoryview, wanted: int) -> int:
+def _inflated(inflating: isal_zlib.Decompress, body: memoryview, wanted: int) -> int:
     """How many bytes come out of one part, counted up to what is wanted."""
     found = 0
     for start in range(0, len(body), PACKED_BYTES):
         left = bytes(body[start : start + PACKED_BYTES])
         while left and found < wanted and not inflating.eof:
-            found += len(inflating.decompress(left, UNPACKED_BYTES))
+            try:
+                found += len(inflating.decompress(left, UNPACKED_BYTES))
+            except IsalError as error:  # type: ignore[misc]  # its stub says instance where it is a class
+                raise ValueError(f"its pixels cannot be unpacked: {error}") from None
             left = inflating.unconsumed_tail
     return found

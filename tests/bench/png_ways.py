@@ -1,4 +1,6 @@
-"""How long PNG takes at 768x768, and how large the files get, by zlib level and strategy: `python png_levels.py`.
+"""How long PNG takes at 768x768, and how large the files get: Pillow by zlib level and strategy, and our own writer.
+
+    PYTHONPATH=server/src python tests/bench/png_ways.py [FIGURES.json]
 
 Three pictures stand for what a model gives: textured like a photograph, smooth with a sharp object, and flat as a
 drawing. Each row is the median of several runs of one thread; files are compared with those of Pillow's default.
@@ -13,11 +15,14 @@ import statistics
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, __version__, features
+
+from imageedit_server.api import png_writer
 
 SIDE_PX = 768
 RUNS = 7
@@ -76,10 +81,20 @@ def rows() -> Iterator[Row]:
                     picture=name,
                     level=level,
                     strategy=strategy,
-                    encode_ms=round(median_ms(picture, level, number), 1),
+                    encode_ms=round(median_ms(partial(written, picture, level, number)), 1),
                     size_kib=round(size_bytes / 1024, 1),
                     of_default=round(size_bytes / default_bytes, 3),
                 )
+        for level in (0, 1, 2, 3):
+            size_bytes = len(png_writer.written(picture, level=level))
+            yield Row(
+                picture=name,
+                level=level,
+                strategy="ours",
+                encode_ms=round(median_ms(partial(png_writer.written, picture, level=level)), 1),
+                size_kib=round(size_bytes / 1024, 1),
+                of_default=round(size_bytes / default_bytes, 3),
+            )
 
 
 def written(picture: Image.Image, level: int, strategy: int) -> bytes:
@@ -89,12 +104,12 @@ def written(picture: Image.Image, level: int, strategy: int) -> bytes:
     return file.getvalue()
 
 
-def median_ms(picture: Image.Image, level: int, strategy: int) -> float:
+def median_ms(write: Callable[[], bytes]) -> float:
     """Median of several runs."""
     times_ms = []
     for _ in range(RUNS):
         started_s = time.perf_counter()
-        written(picture, level, strategy)
+        write()
         times_ms.append((time.perf_counter() - started_s) * 1000)
     return statistics.median(times_ms)
 
