@@ -34,7 +34,8 @@ def test_a_wheel_has_its_console_script_and_its_types(wheel: tuple[str, zipfile.
     scripts = configparser.ConfigParser()
     scripts.read_string(archive.read(entry_points).decode())
 
-    assert dict(scripts["console_scripts"]) == {f"imageedit-{name}": f"imageedit_{name}.__main__:main"}
+    plugin = {"kubectl-imageedit": "imageedit_operator.cli.__main__:main"} if name == "operator" else {}
+    assert dict(scripts["console_scripts"]) == {f"imageedit-{name}": f"imageedit_{name}.__main__:main", **plugin}
     assert f"imageedit_{name}/py.typed" in archive.namelist()
 
 

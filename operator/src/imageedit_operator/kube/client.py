@@ -135,12 +135,22 @@ async def connect(
 
 
 class KubeClient:
-    """`Kube` over HTTP."""
+    """`Kube` over HTTP; with `dry_run` the apiserver tries every write and stores none."""
 
     def __init__(
-        self, api: ApiClient, *, timeout_s: float, on_request: RequestDone, page_size: int = PAGE_SIZE
+        self,
+        api: ApiClient,
+        *,
+        timeout_s: float,
+        on_request: RequestDone,
+        page_size: int = PAGE_SIZE,
+        field_manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
     ) -> None:
         self._api = api
+        self._field_manager = field_manager
+        self._trying = {"dryRun": "All"} if dry_run else {}
+        self._writing = {"fieldManager": field_manager, **self._trying}
         self._page_size = page_size
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(5.0, timeout_s))
         self._on_request = on_request
@@ -163,12 +173,11 @@ class KubeClient:
         return [item async for page in self.pages(resource, namespace, labels=labels) for item in page]
 
     async def create(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
-        query = {"fieldManager": FIELD_MANAGER}
-        return await self._request("create", _path(resource, namespace), query=query, body=manifest)
+        return await self._request("create", _path(resource, namespace), query=self._writing, body=manifest)
 
     async def apply(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
         path = _path(resource, namespace, manifest["metadata"]["name"])
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        query = {**self._writing, "force": "true"}
         return await self._request("apply", path, query=query, body=manifest, content="application/apply-patch+yaml")
 
     async def patch(
@@ -183,14 +192,14 @@ class KubeClient:
     ) -> Manifest:
         content = "application/strategic-merge-patch+json" if strategic else "application/merge-patch+json"
         path = _path(resource, namespace, name, subresource)
-        return await self._request("patch", path, query={"fieldManager": FIELD_MANAGER}, body=body, content=content)
+        return await self._request("patch", path, query=self._writing, body=body, content=content)
 
     async def delete(
         self, resource: Resource, namespace: str, name: str, *, uid: str, resource_version: str = ""
     ) -> None:
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
         body = {"propagationPolicy": "Background", "preconditions": preconditions}
-        await self._request("delete", _path(resource, namespace, name), body=body)
+        await self._request("delete", _path(resource, namespace, name), query=self._trying, body=body)
 
     async def serves(self, resource: Resource) -> bool:
         try:
@@ -214,7 +223,7 @@ class KubeClient:
         try:
             configuration = self._api.configuration
             auth = (await configuration.auth_settings()).get("BearerToken")
-            headers = {"Accept": "application/json", "Content-Type": content, "User-Agent": FIELD_MANAGER}
+            headers = {"Accept": "application/json", "Content-Type": content, "User-Agent": self._field_manager}
             if auth:
                 headers["Authorization"] = auth["value"]
             text = urlencode({name: value for name, value in (query or {}).items() if value})

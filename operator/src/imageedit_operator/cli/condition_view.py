@@ -1,0 +1,85 @@
+"""The conditions of a resource, judged: which need somebody's eye, which are as they should be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from imageedit_operator.core.stored import epoch_s
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConditionView:
+    """One condition; `level` is fine, moving or bad."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    level: str
+    since_s: float | None
+    """How long it has had this status."""
+
+
+# | condition                        | status | reason                       | level  |
+# | Available, Ready                 | True   |                              | fine   |
+# | Available                        | False  | Stopped, Starting,           | moving |
+# |                                  |        | PlannedReplacement           |        |
+# | Available                        | False  | else                         | bad    |
+# | Ready                            | False  |                              | moving |
+# | Progressing                      | True   |                              | moving |
+# | Progressing                      | False  | Complete                     | fine   |
+# | Progressing                      | False  | Paused                       | moving |
+# | Progressing                      | False  | a fault                      | bad    |
+# | RolloutStuck, WaitingForCard     | True   |                              | bad    |
+# | RolloutStuck                     | False  | Paused, CanaryHold           | moving |
+# | RolloutStuck, WaitingForCard     | False  |                              | fine   |
+# | ScalingActive, MetricsAvailable  | False  | AutoscalingOff               | fine   |
+# | ScalingActive, MetricsAvailable  | False  | else                         | bad    |
+# | ScalingActive                    | True   | AtMaximum, CardsExhausted    | moving |
+# | ScalingActive, MetricsAvailable  | True   | else                         | fine   |
+# | any                              | Unknown|                              | bad    |
+# | another                          | any    |                              | moving |
+def level(kind: str, status: str, reason: str) -> str:  # noqa: PLR0911 - one return a group of rows
+    """How much a condition matters to somebody who looks."""
+    true = status == "True"
+    if status not in ("True", "False"):
+        return "bad"
+    if kind == "Available":
+        return "fine" if true else "moving" if reason in ("Stopped", "PlannedReplacement", "Starting") else "bad"
+    if kind == "Ready":
+        return "fine" if true else "moving"
+    if kind == "Progressing":
+        return "moving" if true or reason == "Paused" else "fine" if reason == "Complete" else "bad"
+    if kind in ("RolloutStuck", "WaitingForCard"):
+        return "bad" if true else "moving" if reason in ("Paused", "CanaryHold") else "fine"
+    if kind in ("ScalingActive", "MetricsAvailable"):
+        limited = reason in ("AtMaximum", "CardsExhausted")
+        return ("moving" if limited else "fine") if true else "fine" if reason == "AutoscalingOff" else "bad"
+    return "moving"
+
+
+def build(status: Mapping[str, Any], *, now: float) -> tuple[ConditionView, ...]:
+    """All conditions of a status: bad ones first, then those on the way, then those that are fine."""
+    found = [_view(item, now) for item in status.get("conditions") or ()]
+    return tuple(sorted(found, key=lambda view: LEVELS.index(view.level)))
+
+
+LEVELS = ("bad", "moving", "fine")
+
+
+def _view(item: Mapping[str, Any], now: float) -> ConditionView:
+    kind, status, reason = (str(item.get(name, "")) for name in ("type", "status", "reason"))
+    try:
+        since_s = max(0.0, now - epoch_s(item["lastTransitionTime"]))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        since_s = None
+    return ConditionView(
+        type=kind,
+        status=status,
+        reason=reason,
+        message=str(item.get("message", "")),
+        level=level(kind, status, reason),
+        since_s=since_s,
+    )

@@ -1,0 +1,87 @@
+"""What made each revision, as noted on its Deployment, and how to put it back into a spec. Pure."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from imageedit_operator.core.fields import InvalidResource
+from imageedit_operator.core.resource import RESTARTED_AT, parse
+from imageedit_operator.core.revision import RECIPE, revision_hash
+from imageedit_operator.kube.status import merge_diff
+
+Raw = Mapping[str, Any]
+
+PARTS = ("model", "server", "accelerator")
+"""The parts of a spec that a revision is made of."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """One field that differs; an empty text means that it is absent."""
+
+    field: str
+    before: str
+    after: str
+
+
+def read(deployment: Raw) -> Mapping[str, Any] | None:
+    """The recipe of a revision's Deployment; None where an older operator made it, or it cannot be read."""
+    text = (deployment["metadata"].get("annotations") or {}).get(RECIPE)
+    try:
+        recipe = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return recipe if isinstance(recipe, dict) and all(isinstance(recipe.get(part), dict) for part in PARTS) else None
+
+
+def changes(before: Raw, after: Raw) -> tuple[Change, ...]:
+    """The fields that differ between two recipes, or two specs."""
+    one, other = _flat(before), _flat(after)
+    names = sorted({*one, *other})
+    found = (Change(field=name, before=one.get(name, ""), after=other.get(name, "")) for name in names)
+    return tuple(change for change in found if change.before != change.after)
+
+
+def rollback_patch(manifest: Raw, recipe: Raw) -> dict[str, Any]:
+    """The merge patch that makes the resource ask for the recipe's revision again.
+
+    It writes model, server and accelerator whole, and the restart annotation, and nothing else; the
+    version makes the apiserver refuse it when somebody else wrote meanwhile.
+    """
+    spec = manifest["spec"]
+    patch = {part: merge_diff(spec.get(part) or {}, recipe[part]) for part in PARTS}
+    metadata: dict[str, Any] = {"resourceVersion": manifest["metadata"]["resourceVersion"]}
+    present = (manifest["metadata"].get("annotations") or {}).get(RESTARTED_AT)
+    if present != recipe.get("restartedAt"):
+        metadata["annotations"] = {RESTARTED_AT: recipe.get("restartedAt")}
+    return {"metadata": metadata, "spec": {part: body for part, body in patch.items() if body}}
+
+
+def makes(manifest: Raw, recipe: Raw, hash_: str) -> bool:
+    """Whether the resource with this recipe in it is the revision `hash_` for this operator."""
+    wanted = copy.deepcopy(dict(manifest))
+    wanted["spec"] |= {part: recipe[part] for part in PARTS}
+    annotations = {**(wanted["metadata"].get("annotations") or {})}
+    annotations.pop(RESTARTED_AT, None)
+    if recipe.get("restartedAt"):
+        annotations[RESTARTED_AT] = recipe["restartedAt"]
+    wanted["metadata"] = {**wanted["metadata"], "annotations": annotations}
+    try:
+        return revision_hash(parse(wanted)) == hash_
+    except InvalidResource:
+        return False
+
+
+def _flat(value: Raw, prefix: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, item in value.items():
+        path = f"{prefix}.{name}" if prefix else str(name)
+        if isinstance(item, Mapping) and item:
+            found |= _flat(item, path)
+        else:
+            found[path] = item if isinstance(item, str) else json.dumps(item)
+    return found
