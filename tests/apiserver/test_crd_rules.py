@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from apiserver.operator_plane import install
+from apiserver.pod_field_rules import POD_FIELD_GOOD, POD_FIELD_RULES
 from localcluster import binaries, controlplane
 from support.kubectl import CommandFailed, Kubectl
 
@@ -174,6 +175,7 @@ RULES: list[tuple[dict[str, Any], str]] = [
     ({"rollout.paused": "yes"}, "spec.rollout.paused in body must be of type boolean"),
     ({"revisionHistoryLimit": -1}, "spec.revisionHistoryLimit in body should be greater than or equal to 0"),
     ({"revisionHistoryLimit": 11}, "spec.revisionHistoryLimit in body should be less than or equal to 10"),
+    *POD_FIELD_RULES,
 ]
 
 
@@ -237,6 +239,7 @@ GOOD: list[dict[str, Any]] = [
     {"rollout.progressDeadline": "45m", "rollout.drainTimeout": "7200s"},
     {"revisionHistoryLimit": 0},
     {"revisionHistoryLimit": 10},
+    *POD_FIELD_GOOD,
 ]
 
 
@@ -256,8 +259,10 @@ def test_what_is_left_out_gets_its_default(kubectl: Kubectl) -> None:
     assert spec["server"] | {"image": ""} == {
         "image": "",
         "sizes": ["768x768"],
-        "steps": {"standard": 16},
-        "queue": {"hardLimit": 50},
+        "steps": {"standard": 16, "dynamic": False},
+        "queue": {"hardLimit": 50, "maxWait": "Auto"},
+        "references": 1,
+        "negativePrompt": False,
     }
     assert spec["accelerator"] == {"device": "npu", "resourceName": "huawei.com/Ascend910", "count": 1}
     assert spec["replicas"] == 1

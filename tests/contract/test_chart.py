@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from cluster.dashboard_queries import dashboard, metric_names, panel_queries, panels
+from imageedit_operator.core import pod_fields
 from imageedit_operator.core.conditions import REASONS, TYPES
 from imageedit_operator.core.resource import parse
 from imageedit_operator.kube.access import REQUIRED, Right, for_lease
@@ -73,8 +74,25 @@ def test_every_string_and_list_of_the_spec_is_bounded() -> None:
             if "maxItems" not in node:
                 yield path
             yield from unbounded(f"{path}[]", node["items"])
+        if path.endswith("[]"):  # what lies below other objects comes from fields_of
+            for name, child in fields(node, path):
+                yield from unbounded(name, child)
 
     assert [found for path, node in fields_of("spec").items() for found in unbounded(path, node)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("env", pod_fields.RESERVED_VARIABLES),
+        ("volumes", (*pod_fields.RESERVED_VOLUMES, pod_fields.RESERVED_VOLUME_PREFIX)),
+        ("volumeMounts", pod_fields.RESERVED_PATHS),
+    ],
+)
+def test_the_schema_reserves_the_names_that_the_operator_does(path: str, names: tuple[str, ...]) -> None:
+    field = "mountPath" if path == "volumeMounts" else "name"
+    validations = fields_of("spec")[f"spec.server.{path}"]["items"]["properties"][field]["x-kubernetes-validations"]
+    assert set(re.findall(r"'([^']+)'", validations[-1]["rule"])) - {"/"} == set(names)
 
 
 def test_every_rule_has_a_message() -> None:

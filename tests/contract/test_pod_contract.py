@@ -11,14 +11,17 @@ import pytest
 
 from imageedit_operator import queue_metrics
 from imageedit_operator.core import manifests, pods
+from imageedit_operator.core.pod_fields import RESERVED_VARIABLES
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.kube.parsing import parse_warm_report
 from imageedit_server import errors
+from imageedit_server.arguments import environment_name
 from imageedit_server.settings import Settings, settings_from
 from imageedit_server.telemetry import Telemetry
 
 ROOT = Path(__file__).resolve().parents[2]
+DIGEST = "sha256:" + "0a" * 32
 PAGE = (ROOT / "docs" / "reference" / "pod-contract.md").read_text()
 
 
@@ -28,12 +31,19 @@ def resource(**spec: Any) -> Any:
         {
             "metadata": {"name": "qwen-edit", "namespace": "team", "uid": "u-1", "generation": 1},
             "spec": {
-                "model": {"name": "qwen-image-edit-2511", "revision": "2026-11 $(HOME)", "source": {"demo": {}}},
+                "model": {
+                    "name": "qwen-image-edit-2511",
+                    "revision": "2026-11 $(HOME)",
+                    "source": {"demo": {}},
+                    "manifestDigest": DIGEST,
+                },
                 "server": {
                     "image": "registry.example/server:1",
                     "sizes": ["768x768", "768x576"],
-                    "steps": {"standard": 24},
-                    "queue": {"hardLimit": 7},
+                    "steps": {"standard": 24, "high": 40, "dynamic": True},
+                    "queue": {"hardLimit": 7, "maxWait": "2m"},
+                    "references": 3,
+                    "negativePrompt": True,
                 },
                 "accelerator": {"device": "cpu"},
                 **spec,
@@ -76,6 +86,10 @@ def test_the_server_reads_every_argument_as_the_operator_means_it() -> None:
     assert [str(size) for size in settings.sizes] == ["768x768", "768x576"]
     assert settings.steps == 24
     assert settings.queue_hard_limit == 7
+    assert settings.max_wait_s == 120
+    assert (settings.steps_high, settings.dynamic_steps) == (40, True)
+    assert (settings.max_references, settings.warm_cfg) == (3, True)
+    assert settings.manifest_digest == DIGEST
 
 
 def test_the_pod_tells_the_server_who_it_is() -> None:
@@ -100,6 +114,28 @@ def test_every_argument_of_the_operator_stands_on_the_page() -> None:
     given = {argument.partition("=")[0] for argument in server_container()["args"]}
 
     assert given == set(re.findall(r"^\| `(--[a-z-]+)` \|", PAGE, re.MULTILINE))
+
+
+def test_fields_at_their_default_give_no_argument_that_an_earlier_server_does_not_know() -> None:
+    bare = resource(model={"name": "m", "revision": "r", "source": {"demo": {}}}, server={"image": "i"})
+    (container,) = manifests.deployment(bare, "abc")["spec"]["template"]["spec"]["containers"]
+    first = PAGE.split("From `--max-wait` on")[0].split("| `--max-wait`")[0]
+
+    given = {argument.partition("=")[0] for argument in container["args"]}
+
+    assert given == set(re.findall(r"^\| `(--[a-z-]+)` \|", first, re.MULTILINE))
+
+
+def test_a_variable_of_an_argument_that_the_operator_gives_is_refused() -> None:
+    given = {argument.partition("=")[0].removeprefix("--") for argument in server_container()["args"]}
+
+    assert {environment_name(name) for name in given} <= set(RESERVED_VARIABLES)
+
+
+def test_every_variable_that_the_operator_sets_is_refused_or_may_be_set_instead() -> None:
+    given = {item["name"] for item in server_container()["env"]}
+
+    assert given - set(RESERVED_VARIABLES) == {"OMP_NUM_THREADS"}
 
 
 def test_the_operator_reads_the_page_s_example_of_warmz() -> None:

@@ -12,6 +12,20 @@ import pytest
 from imageedit_operator.core.revision import deployment_name, files_key, recipe, revision_hash
 from unit.operator_core.builders import autoscaling, resource
 
+DIGEST = "sha256:" + "0a" * 32
+MORE: list[dict[str, Any]] = [
+    {"steps": {"high": 40}},
+    {"steps": {"standard": 8, "dynamic": True}},
+    {"queue": {"hardLimit": 5, "maxWait": "2m"}},
+    {"references": 2},
+    {"negativePrompt": True},
+    {"resources": {"requests": {"cpu": 4}, "limits": {"memory": "1Gi"}}},
+    {"env": [{"name": "A", "value": "1"}]},
+    {"volumes": [{"name": "a", "emptyDir": {}}], "volumeMounts": [{"name": "a", "mountPath": "/data"}]},
+    {"imagePullSecrets": [{"name": "regcred"}]},
+    {"serviceAccountName": "edit"},
+    {"priorityClassName": "high"},
+]
 MODEL = {"name": "qwen", "revision": "a", "source": {"demo": {}}}
 
 
@@ -29,6 +43,8 @@ MODEL = {"name": "qwen", "revision": "a", "source": {"demo": {}}}
         {"accelerator": {"device": "cpu"}},
         {"accelerator": {"resourceName": "huawei.com/Ascend310P"}},
         {"accelerator": {"count": 2}},
+        {"model": {**MODEL, "manifestDigest": DIGEST}},
+        *({"server": {"image": "server:1", **more}} for more in MORE),
     ],
 )
 def test_a_field_of_the_pod_makes_a_new_revision(change: dict[str, Any]) -> None:
@@ -43,6 +59,20 @@ def test_a_field_of_the_pod_makes_a_new_revision(change: dict[str, Any]) -> None
         {"rollout": {"strategy": "Recreate"}},
         {"server": {"image": "server:1", "sizes": ["768x768"], "steps": {"standard": 16}, "queue": {"hardLimit": 50}}},
         {"accelerator": {"device": "npu", "resourceName": "huawei.com/Ascend910", "count": 1}},
+        {
+            "server": {
+                "image": "server:1",
+                "steps": {"dynamic": False},
+                "queue": {"maxWait": "Auto"},
+                "references": 1,
+                "negativePrompt": False,
+                "resources": {"limits": {}},
+                "env": [],
+                "volumes": [],
+                "volumeMounts": [],
+                "imagePullSecrets": [],
+            }
+        },
     ],
 )
 def test_what_needs_no_new_pod_keeps_the_revision(change: dict[str, Any]) -> None:
@@ -65,6 +95,8 @@ def test_what_needs_no_new_pod_keeps_the_revision(change: dict[str, Any]) -> Non
             },
             "accelerator": {"device": "cpu", "resourceName": "", "count": 2},
         },
+        {"model": {**MODEL, "manifestDigest": DIGEST}},
+        *({"server": {"image": "server:1", **more}} for more in MORE),
     ],
 )
 @pytest.mark.parametrize("restarted_at", ["", "2026-11-30T08:00:00Z"])
@@ -87,6 +119,18 @@ def test_files_are_told_apart_by_their_place_and_the_models_revision() -> None:
     assert files_key(one) == files_key(resource(model={**MODEL, "source": pvc}, server={"image": "server:2"}))
     assert files_key(one) != files_key(resource(model={**MODEL, "revision": "b", "source": pvc}))
     assert files_key(one) != files_key(resource(model={**MODEL, "source": {"hostPath": {"path": "/q"}}}))
+
+
+def test_files_whose_digest_is_named_are_others() -> None:
+    assert files_key(resource(model={**MODEL, "manifestDigest": DIGEST})) != files_key(resource(model=MODEL))
+
+
+def test_the_same_time_and_amount_written_otherwise_are_the_same_revision() -> None:
+    def made(**server: Any) -> str:
+        return revision_hash(resource(server={"image": "server:1", **server}))
+
+    assert made(queue={"maxWait": "2m"}) == made(queue={"maxWait": "120s"})
+    assert made(resources={"limits": {"cpu": 8}}) == made(resources={"limits": {"cpu": "8"}})
 
 
 def test_the_demo_files_are_those_of_the_image() -> None:

@@ -57,3 +57,35 @@ def choice(parent: Mapping[str, Any], key: str, field: str, choices: tuple[str, 
     if value not in choices:
         raise InvalidResource(f"{field}: {value!r} must be one of {', '.join(choices)}")
     return str(value)
+
+
+def switch(parent: Mapping[str, Any], key: str, field: str, *, default: bool) -> bool:
+    """True or false, and nothing that only looks like it."""
+    value = parent.get(key, default)
+    if not isinstance(value, bool):
+        raise InvalidResource(f"{field}: {value!r} must be true or false")
+    return value
+
+
+def objects(parent: Mapping[str, Any], key: str, field: str, *, limit: int) -> tuple[Mapping[str, Any], ...]:
+    """A list of at most `limit` objects; an absent one is empty."""
+    value = parent.get(key) or []
+    if (
+        not isinstance(value, list | tuple)
+        or len(value) > limit
+        or not all(isinstance(item, Mapping) for item in value)
+    ):
+        raise InvalidResource(f"{field}: give a list of at most {limit} objects")
+    return tuple(value)
+
+
+def optional_text(parent: Mapping[str, Any], key: str, field: str, *, limit: int) -> str:
+    """A text of 1 to `limit` characters; an absent one is empty."""
+    return text(parent, key, field, limit=limit) if parent.get(key) is not None else ""
+
+
+def absolute_path(path: str, field: str) -> str:
+    """A path from the root, without detours. Raises InvalidResource."""
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise InvalidResource(f"{field}: {path!r} must be absolute, without '..'")
+    return path

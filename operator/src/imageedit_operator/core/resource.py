@@ -7,16 +7,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from imageedit_operator.core.fields import InvalidResource, choice, integer, mapping, seconds, text
+from imageedit_operator.core.accelerator import Accelerator, parse_accelerator
+from imageedit_operator.core.fields import (
+    InvalidResource,
+    absolute_path,
+    choice,
+    integer,
+    mapping,
+    optional_text,
+    seconds,
+    text,
+)
 from imageedit_operator.core.rollout_spec import Rollout, parse_rollout
+from imageedit_operator.core.server_spec import Server, parse_server
 
-DEVICES = ("npu", "cpu")
 POLICIES = ("QueueDepth",)
 
 RESTARTED_AT = "imageedit.dev/restarted-at"
 PROMOTED = "imageedit.dev/promoted-revision"
 
-_SIZE = re.compile(r"([0-9]{2,4})x([0-9]{2,4})")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,25 +51,13 @@ class Model:
     name: str
     revision: str
     source: Source
+    manifest_digest: str = ""
+    """Digest that the files must have; empty: any."""
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Server:
-    """How the server runs."""
-
-    image: str
-    sizes: tuple[str, ...]
-    steps: int
-    queue_hard_limit: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Accelerator:
-    """The card of a pod; an empty `resource_name` asks for none."""
-
-    device: str
-    resource_name: str
-    count: int
+    def manifest(self) -> dict[str, Any]:
+        """As it stands in a spec."""
+        digest = {"manifestDigest": self.manifest_digest} if self.manifest_digest else {}
+        return {"name": self.name, "revision": self.revision, "source": self.source.manifest(), **digest}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,8 +112,8 @@ def parse(manifest: Mapping[str, Any]) -> ImageEditDeployment:
         generation=int(metadata.get("generation", 0)),
         deleting=bool(metadata.get("deletionTimestamp")),
         model=_model(mapping(spec, "model", "spec.model")),
-        server=_server(mapping(spec, "server", "spec.server")),
-        accelerator=_accelerator(mapping(spec, "accelerator", "spec.accelerator", optional=True)),
+        server=parse_server(mapping(spec, "server", "spec.server")),
+        accelerator=parse_accelerator(mapping(spec, "accelerator", "spec.accelerator", optional=True)),
         replicas=integer(spec, "replicas", "spec.replicas", default=1, low=0, high=1000),
         autoscaling=None if autoscaling is None else _autoscaling(mapping(spec, "autoscaling", "spec.autoscaling")),
         rollout=parse_rollout(mapping(spec, "rollout", "spec.rollout", optional=True)),
@@ -134,7 +132,14 @@ def _model(model: Mapping[str, Any]) -> Model:
         name=text(model, "name", "spec.model.name", limit=128),
         revision=text(model, "revision", "spec.model.revision", limit=128),
         source=_source(mapping(model, "source", "spec.model.source")),
+        manifest_digest=_digest(optional_text(model, "manifestDigest", "spec.model.manifestDigest", limit=71)),
     )
+
+
+def _digest(text_: str) -> str:
+    if text_ and _DIGEST.fullmatch(text_) is None:
+        raise InvalidResource(f"spec.model.manifestDigest: {text_!r} must be sha256: and 64 hexadecimal digits")
+    return text_
 
 
 def _source(source: Mapping[str, Any]) -> Source:
@@ -149,37 +154,9 @@ def _source(source: Mapping[str, Any]) -> Source:
             raise InvalidResource(f"{field}.path: {path!r} must be relative to the volume, without '..'")
         return Source(kind="pvc", claim_name=text(body, "claimName", f"{field}.claimName", limit=253), path=path)
     if kinds[0] == "hostPath":
-        path = text(body, "path", f"{field}.path", limit=4096)
-        if not path.startswith("/") or ".." in path.split("/"):
-            raise InvalidResource(f"{field}.path: {path!r} must be absolute, without '..'")
+        path = absolute_path(text(body, "path", f"{field}.path", limit=4096), f"{field}.path")
         return Source(kind="hostPath", path=path)
     return Source(kind="demo")
-
-
-def _server(server: Mapping[str, Any]) -> Server:
-    sizes = server.get("sizes", ["768x768"])
-    if not isinstance(sizes, list | tuple) or not 1 <= len(sizes) <= 16 or len(set(sizes)) != len(sizes):
-        raise InvalidResource("spec.server.sizes: give 1 to 16 different sizes such as 768x768")
-    for size in sizes:
-        match = _SIZE.fullmatch(str(size))
-        if match is None or any(int(side) % 32 or not 64 <= int(side) <= 2048 for side in match.groups()):
-            raise InvalidResource(f"spec.server.sizes: both sides of {size!r} must be multiples of 32 from 64 to 2048")
-    steps = mapping(server, "steps", "spec.server.steps", optional=True)
-    queue = mapping(server, "queue", "spec.server.queue", optional=True)
-    return Server(
-        image=text(server, "image", "spec.server.image", limit=1024),
-        sizes=tuple(str(size) for size in sizes),
-        steps=integer(steps, "standard", "spec.server.steps.standard", default=16, low=2, high=100),
-        queue_hard_limit=integer(queue, "hardLimit", "spec.server.queue.hardLimit", default=50, low=0, high=1000),
-    )
-
-
-def _accelerator(accelerator: Mapping[str, Any]) -> Accelerator:
-    return Accelerator(
-        device=choice(accelerator, "device", "spec.accelerator.device", DEVICES),
-        resource_name=str(accelerator.get("resourceName", "huawei.com/Ascend910")),
-        count=integer(accelerator, "count", "spec.accelerator.count", default=1, low=1, high=16),
-    )
 
 
 def _autoscaling(autoscaling: Mapping[str, Any]) -> Autoscaling:

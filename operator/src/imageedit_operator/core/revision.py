@@ -38,20 +38,10 @@ def recipe(resource: ImageEditDeployment) -> str:
 
     `restartedAt`, where there is one, is the annotation that is part of the revision too.
     """
-    model, server, accelerator = resource.model, resource.server, resource.accelerator
     made: dict[str, Any] = {
-        "model": {"name": model.name, "revision": model.revision, "source": model.source.manifest()},
-        "server": {
-            "image": server.image,
-            "sizes": list(server.sizes),
-            "steps": {"standard": server.steps},
-            "queue": {"hardLimit": server.queue_hard_limit},
-        },
-        "accelerator": {
-            "device": accelerator.device,
-            "resourceName": accelerator.resource_name,
-            "count": accelerator.count,
-        },
+        "model": resource.model.manifest(),
+        "server": resource.server.manifest(),
+        "accelerator": resource.accelerator.manifest(),
         **({"restartedAt": resource.restarted_at} if resource.restarted_at else {}),
     }
     return json.dumps(made, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -62,8 +52,10 @@ def files_key(resource: ImageEditDeployment) -> str:
 
     The demo checkpoint lies inside the image, so another image may have another one.
     """
-    source = resource.model.source
-    place = [source.kind, source.claim_name, source.path, resource.model.revision]
+    model, source = resource.model, resource.model.source
+    place = [source.kind, source.claim_name, source.path, model.revision]
+    if model.manifest_digest:  # who names the files' digest has changed them on purpose
+        place.append(model.manifest_digest)
     if source.kind == "demo":
         place.append(resource.server.image)
     return _digest(json.dumps(place))
@@ -87,13 +79,18 @@ def _identity(resource: ImageEditDeployment) -> dict[str, Any]:
             "name": model.name,
             "revision": model.revision,
             "source": [model.source.kind, model.source.claim_name, model.source.path],
+            **({"digest": model.manifest_digest} if model.manifest_digest else {}),
         },
         "server": {
             "image": server.image,
             "sizes": sorted(server.sizes),
             "steps": server.steps,
             "queue": server.queue_hard_limit,
+            **({"more": server.additions()} if server.additions() else {}),
         },
-        "accelerator": [accelerator.device, accelerator.resource_name, accelerator.count],
+        "accelerator": [
+            *(accelerator.device, accelerator.resource_name, accelerator.count),
+            *([accelerator.additions()] if accelerator.additions() else []),
+        ],
         **({"restarted": resource.restarted_at} if resource.restarted_at else {}),
     }

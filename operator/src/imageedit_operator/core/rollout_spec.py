@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from imageedit_operator.core.fields import InvalidResource, choice, integer, mapping, seconds
+from imageedit_operator.core.fields import InvalidResource, choice, integer, mapping, seconds, switch
 
 STRATEGIES = ("Auto", "Surge", "InPlace", "Recreate")
 
@@ -46,10 +46,10 @@ def parse_rollout(rollout: Mapping[str, Any]) -> Rollout:
         raise InvalidResource("spec.rollout.canary: strategy Recreate never has pods of two revisions")
     return Rollout(
         strategy=strategy,
-        paused=_switch(rollout, "paused", default=False),
+        paused=switch(rollout, "paused", "spec.rollout.paused", default=False),
         canary=canary,
         progress_deadline_s=None if deadline == "Auto" else seconds(deadline, "spec.rollout.progressDeadline"),
-        rollback_on_failure=_switch(rollout, "rollbackOnFailure", default=True),
+        rollback_on_failure=switch(rollout, "rollbackOnFailure", "spec.rollout.rollbackOnFailure", default=True),
         drain_timeout_s=drain_s,
     )
 
@@ -60,10 +60,3 @@ def _canary(canary: Mapping[str, Any]) -> Canary:
         pods=integer(canary, "pods", "spec.rollout.canary.pods", default=1, low=1, high=1000),
         hold_s=None if hold is None else seconds(hold, "spec.rollout.canary.hold"),
     )
-
-
-def _switch(rollout: Mapping[str, Any], name: str, *, default: bool) -> bool:
-    value = rollout.get(name, default)
-    if not isinstance(value, bool):
-        raise InvalidResource(f"spec.rollout.{name}: {value!r} must be true or false")
-    return value

@@ -1,0 +1,162 @@
+"""The pod of a revision: what the operator gives every server, and what `spec.server` adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from imageedit_operator.core.resource import ImageEditDeployment, Source
+
+API_PORT = 8000
+PROBE_PORT = 8080
+MODELS_DIR = "/models"
+WARM_GATE = "imageedit.dev/warm"
+
+TERMINATION_MARGIN_S = 30
+"""A pod that is deleted by others drains as long as one that we drain; the margin covers
+the propagation time and the process's own exit."""
+
+DEVICE_GROUP = 1000
+"""HwHiAiUser, the group that owns the device nodes of Ascend drivers."""
+
+SHARED_MEMORY = "2Gi"
+
+Item = dict[str, Any]
+
+
+def pod_spec(resource: ImageEditDeployment, hash_: str) -> Item:
+    """The spec of the pod template."""
+    npu, added = resource.accelerator.device == "npu", resource.server.pod
+    spec: Item = {
+        "readinessGates": [{"conditionType": WARM_GATE}],
+        "terminationGracePeriodSeconds": int(resource.rollout.drain_timeout_s) + TERMINATION_MARGIN_S,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": {
+            "seccompProfile": {"type": "RuntimeDefault"},
+            **({"supplementalGroups": [DEVICE_GROUP]} if npu else {}),
+        },
+        "containers": [_container(resource, hash_)],
+        "volumes": [*(volume for volume, _ in _volumes(resource)), *map(dict, added.volumes)],
+    }
+    if npu and resource.accelerator.resource_name:
+        spec["tolerations"] = [
+            {"key": resource.accelerator.resource_name, "operator": "Exists", "effect": "NoSchedule"},
+        ]
+    named = {
+        "imagePullSecrets": [{"name": name} for name in added.image_pull_secrets],
+        "serviceAccountName": added.service_account_name,
+        "priorityClassName": added.priority_class_name,
+    }
+    return {**spec, **{name: value for name, value in named.items() if value}}
+
+
+def _container(resource: ImageEditDeployment, hash_: str) -> Item:
+    added = resource.server.pod
+    container: Item = {
+        "name": "server",
+        "image": resource.server.image,
+        "args": _args(resource, hash_),
+        "env": [*_env(resource), *map(dict, added.env)],
+        "ports": [
+            {"name": "api", "containerPort": API_PORT, "protocol": "TCP"},
+            {"name": "probes", "containerPort": PROBE_PORT, "protocol": "TCP"},
+        ],
+        # The API process answers /healthz long before the model is loaded, so no start-up probe is needed.
+        "livenessProbe": _probe("/healthz", delay_s=20, period_s=10, timeout_s=5, failures=6),
+        "readinessProbe": _probe("/readyz", delay_s=0, period_s=2, timeout_s=2, failures=2),
+        "terminationMessagePolicy": "File",
+        "securityContext": {"allowPrivilegeEscalation": False},
+        "volumeMounts": [*(mount for _, mount in _volumes(resource)), *map(dict, added.volume_mounts)],
+    }
+    resources = _resources(resource)
+    return {**container, "resources": resources} if resources else container
+
+
+def _resources(resource: ImageEditDeployment) -> dict[str, dict[str, str]]:
+    """The user's amounts and the cards, for which request and limit must be the same."""
+    accelerator, given = resource.accelerator, resource.server.pod.resources
+    cards = {accelerator.resource_name: str(accelerator.count)} if accelerator.resource_name else {}
+    both = {kind: {**given.get(kind, {}), **cards} for kind in ("requests", "limits")}
+    return {kind: amounts for kind, amounts in both.items() if amounts}
+
+
+def _args(resource: ImageEditDeployment, hash_: str) -> list[str]:
+    server, digest = resource.server, resource.model.manifest_digest
+    settings = {
+        "model-name": resource.model.name,
+        "model-dir": _model_dir(resource.model.source),
+        "model-revision": resource.model.revision,
+        "revision-hash": hash_,
+        "device": resource.accelerator.device,
+        "sizes": ",".join(server.sizes),
+        "steps": str(server.steps),
+        "queue-hard-limit": str(server.queue_hard_limit),
+        # From here on only what is not at its default: images of earlier releases do not know these.
+        **({"max-wait": str(int(server.max_wait_s))} if server.max_wait_s is not None else {}),
+        **({"steps-high": str(server.steps_high)} if server.steps_high is not None else {}),
+        **({"dynamic-steps": "on"} if server.dynamic_steps else {}),
+        **({"max-references": str(server.references)} if server.references != 1 else {}),
+        **({"warm-cfg": "on"} if server.negative_prompt else {}),
+        **({"manifest-digest": digest} if digest else {}),
+    }
+    # "--name=value" in one word: a value that begins with a dash stays a value. The kubelet
+    # expands $(NAME) in arguments, $$ is its escape.
+    return [f"--{name}={value.replace('$', '$$')}" for name, value in settings.items()]
+
+
+def _model_dir(source: Source) -> str:
+    if source.kind == "demo":
+        return "demo"
+    if source.kind == "pvc" and source.path:
+        return f"{MODELS_DIR}/{source.path}"
+    return MODELS_DIR
+
+
+def _env(resource: ImageEditDeployment) -> list[Item]:
+    env: list[Item] = [
+        {"name": "IMAGEEDIT_DEPLOYMENT", "value": resource.name},
+        _from_field("IMAGEEDIT_NAMESPACE", "metadata.namespace"),
+        _from_field("IMAGEEDIT_POD", "metadata.name"),
+        _from_field("IMAGEEDIT_POD_UID", "metadata.uid"),
+    ]
+    if resource.accelerator.device == "cpu" and not _names(resource.server.pod.env, "OMP_NUM_THREADS"):
+        # Threads of several pods on one node would only wait for each other.
+        env.append({"name": "OMP_NUM_THREADS", "value": "1"})
+    return env
+
+
+def _names(items: tuple[Mapping[str, Any], ...], name: str) -> bool:
+    return any(item["name"] == name for item in items)
+
+
+def _from_field(name: str, path: str) -> Item:
+    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+
+
+def _probe(path: str, *, delay_s: int, period_s: int, timeout_s: int, failures: int) -> Item:
+    return {
+        "httpGet": {"path": path, "port": "probes"},
+        "initialDelaySeconds": delay_s,
+        "periodSeconds": period_s,
+        "timeoutSeconds": timeout_s,
+        "failureThreshold": failures,
+    }
+
+
+def _volumes(resource: ImageEditDeployment) -> list[tuple[Item, Item]]:
+    """Each volume of the operator's with its mount."""
+    source = resource.model.source
+    volumes: list[tuple[Item, Item]] = [
+        ({"name": "tmp", "emptyDir": {}}, {"name": "tmp", "mountPath": "/tmp"}),
+    ]
+    models = {"name": "models", "mountPath": MODELS_DIR, "readOnly": True}
+    if source.kind == "pvc":
+        claim = {"claimName": source.claim_name, "readOnly": True}
+        volumes.append(({"name": "models", "persistentVolumeClaim": claim}, models))
+    if source.kind == "hostPath":
+        volumes.append(({"name": "models", "hostPath": {"path": source.path, "type": "Directory"}}, models))
+    if resource.accelerator.device == "npu":
+        memory = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
+        volumes.append(({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"}))
+    return volumes
