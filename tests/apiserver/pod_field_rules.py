@@ -66,6 +66,18 @@ POD_FIELD_RULES: list[tuple[dict[str, Any], str]] = [
     (_mount("/models"), ELSEWHERE),
     (_mount("/usr/local/Ascend/driver"), ELSEWHERE),
     (_mount("/data", subPath="../b"), 'subPath must be relative to the volume, without ".."'),
+    # accelerator
+    ({"accelerator.injection": "Guess"}, 'supported values: "Auto", "Runtime", "Plugin", "Privileged"'),
+    (
+        {"accelerator": {"injection": "Plugin", "runtimeClassName": "ascend"}},
+        "a runtimeClassName belongs to injection Auto and Runtime",
+    ),
+    ({"accelerator.runtimeClassName": "Ascend"}, "runtimeClassName must be the name of a RuntimeClass"),
+    ({"accelerator.driverRoot": "driver"}, "driverRoot must be an absolute path"),
+    ({"accelerator.driverRoot": "/usr/../etc"}, "driverRoot must be an absolute path"),
+    ({"accelerator.deviceGroup": 0}, "spec.accelerator.deviceGroup in body should be greater than or equal to 1"),
+    ({"accelerator.nodeSelector": {f"l{n}": "x" for n in range(17)}}, "must have at most 16 items"),
+    ({"accelerator.tolerations": [{"operator": "In"}]}, 'supported values: "Equal", "Exists"'),
     # the rest
     ({"server.imagePullSecrets": [{}]}, "spec.server.imagePullSecrets[0].name: Required value"),
     ({"server.serviceAccountName": ""}, "spec.server.serviceAccountName in body should be at least 1 chars long"),
@@ -104,4 +116,9 @@ POD_FIELD_GOOD: list[dict[str, Any]] = [
     },
     {"server.imagePullSecrets": [{"name": "regcred"}], "server.serviceAccountName": "edit"},
     {"server.priorityClassName": "serving"},
+    {"accelerator": {"injection": "Runtime", "runtimeClassName": "ascend.v1", "deviceGroup": 1001}},
+    {"accelerator": {"injection": "Plugin", "driverRoot": "/var/lib/Ascend/driver"}},
+    {"accelerator": {"injection": "Privileged"}},
+    {"accelerator.nodeSelector": {"node.kubernetes.io/npu.chip.name": "910B3"}},
+    {"accelerator.tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoSchedule"}]},
 ]

@@ -100,6 +100,13 @@ def test_the_operator_understands_its_arguments(kubectl: Kubectl) -> None:
     assert (settings.namespaces, settings.workers, settings.resync_s) == (("team-a", "team-b"), 3, 60.0)
 
 
+def test_the_operator_is_told_how_pods_get_at_cards(kubectl: Kubectl) -> None:
+    values = ("--set", "accelerator.autoInjection=Plugin", "--set", "accelerator.runtimeClassName=ascend")
+    (container,) = only(render(kubectl, *values), "Deployment")["spec"]["template"]["spec"]["containers"]
+    auto = load(container["args"], {}).auto
+    assert (auto.injection, auto.runtime_class) == ("Plugin", "ascend")
+
+
 def test_the_charts_defaults_are_the_operators(kubectl: Kubectl) -> None:
     (container,) = only(render(kubectl), "Deployment")["spec"]["template"]["spec"]["containers"]
     assert load(container["args"], {}) == load([], {})

@@ -264,7 +264,14 @@ def test_what_is_left_out_gets_its_default(kubectl: Kubectl) -> None:
         "references": 1,
         "negativePrompt": False,
     }
-    assert spec["accelerator"] == {"device": "npu", "resourceName": "huawei.com/Ascend910", "count": 1}
+    assert spec["accelerator"] == {
+        "device": "npu",
+        "resourceName": "huawei.com/Ascend910",
+        "count": 1,
+        "injection": "Auto",
+        "driverRoot": "/usr/local/Ascend/driver",
+        "deviceGroup": 1000,
+    }
     assert spec["replicas"] == 1
     assert spec["rollout"] == {
         "strategy": "Auto",

@@ -110,6 +110,15 @@ def test_the_ports_are_those_of_the_contract() -> None:
     assert ports == {"api": settings.port, "probes": settings.probe_port} == {"api": 8000, "probes": 8080}
 
 
+def test_every_variable_of_the_operator_stands_on_the_page() -> None:
+    other_root = {"injection": "Plugin", "driverRoot": "/opt/driver"}
+    on_npu = manifests.deployment(resource(accelerator=other_root), "abc")
+    (container,) = on_npu["spec"]["template"]["spec"]["containers"]
+    given = {item["name"] for item in (*container["env"], *server_container()["env"])}
+
+    assert given == set(re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE))
+
+
 def test_every_argument_of_the_operator_stands_on_the_page() -> None:
     given = {argument.partition("=")[0] for argument in server_container()["args"]}
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 from imageedit_server.engine.checkpoint import resolve_model_dir
 from imageedit_server.engine.devices.cpu import CpuDevice, thread_count
+from imageedit_server.engine.devices.npu import NpuDevice
 from imageedit_server.engine.pipeline import PipelineEngine
 from imageedit_server.engine.select import build_engine
 from imageedit_server.worker.protocol import Size, WorkerError
@@ -101,3 +102,21 @@ def test_an_unknown_device_is_refused() -> None:
     with pytest.raises(WorkerError, match="use npu or cpu") as caught:
         build_engine(real_settings(device="tpu"))
     assert caught.value.failure.reason == "DeviceUnavailable"
+
+
+@pytest.mark.parametrize(
+    ("said_by_python", "words"),
+    [
+        ("libascend_hal.so: cannot open shared object file", "set accelerator.injection: Plugin"),
+        ("No module named 'torch_npu'", "use an image with torch_npu and CANN"),
+    ],
+)
+def test_a_missing_driver_is_told_apart_from_a_wrong_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said_by_python: str, words: str
+) -> None:
+    (tmp_path / "torch_npu.py").write_text(f"raise ImportError({said_by_python!r})")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(WorkerError, match=words) as caught:
+        NpuDevice().open()
+    assert caught.value.failure.reason == "DeviceUnavailable"
+    assert said_by_python in caught.value.failure.message

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from imageedit_operator.core.accelerator import AutoInjection
 from imageedit_operator.core.actions import Plan, PostEvent
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.observed import Known, Observed
@@ -59,6 +60,7 @@ class Reconciler:
     timeout_s: float
     leading: Callable[[], bool] = lambda: True
     """Asked before every write: a process that was frozen may wake up when another one acts."""
+    auto: AutoInjection = field(default_factory=AutoInjection)
     planner: Planner = plan
     memories: dict[Key, tuple[str, PlanMemory]] = field(default_factory=dict)
     """What plans remember between passes, with the uid that it belongs to."""
@@ -108,7 +110,7 @@ class Reconciler:
         if manifest is None:
             return self._forget(key)
         try:
-            resource = parse(manifest)
+            resource = parse(manifest, self.auto)
         except InvalidResource as error:
             return await self._refuse(key, manifest, str(error))
         observed = await self.observer.observe(resource, manifest)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from imageedit_operator.core.accelerator import INJECTIONS, AutoInjection
 from imageedit_operator.core.election import Timing
 from imageedit_operator.errors import SettingsInvalid
 
@@ -39,6 +41,8 @@ class Settings:
     lease_name: str = "imageedit-operator"
     lease_namespace: str = ""
     """Empty = the pod's own namespace, `default` outside of a pod."""
+    auto: AutoInjection = field(default_factory=AutoInjection)
+    """How pods get at cards whose resource leaves it to the operator."""
     timing: Timing = field(default_factory=Timing)
     """How fast a Lease is renewed and taken over."""
 
@@ -59,6 +63,10 @@ def load(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         leader_elect=_one_of("leader-elect", arguments.leader_elect, ("on", "off")) == "on",
         lease_name=_name("lease-name", arguments.lease_name),
         lease_namespace=_name("lease-namespace", arguments.lease_namespace) if arguments.lease_namespace else "",
+        auto=AutoInjection(
+            injection=_one_of("auto-injection", arguments.auto_injection, INJECTIONS[1:]),
+            runtime_class=_runtime_class(arguments.runtime_class),
+        ),
         timing=_timing(arguments),
     )
     if settings.request_timeout_s > settings.reconcile_timeout_s:
@@ -91,6 +99,10 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     flag("leader-elect", "on", "on: act only while holding the Lease; off: act at once")
     flag("lease-name", "imageedit-operator", "name of the Lease that the replicas of one installation share")
     flag("lease-namespace", "", "namespace of the Lease, empty for the pod's own")
+    flag("auto-injection", "Runtime", "what accelerator.injection Auto stands for: " + ", ".join(INJECTIONS[1:]))
+    flag(
+        "runtime-class", "", "RuntimeClass of pods with injection Runtime that name none, empty for the node's default"
+    )
     flag("lease-duration", "15", "seconds after which a Lease that is not renewed may be taken")
     flag("renew-deadline", "10", "seconds without a renewal after which the holder stops acting")
     flag("retry-period", "2", "seconds between two renewals of the Lease")
@@ -114,6 +126,12 @@ def _timing(arguments: argparse.Namespace) -> Timing:
 def _name(flag: str, text: str) -> str:
     if not (0 < len(text) <= 63 and all(ch.isascii() and (ch.isdigit() or ch.islower() or ch == "-") for ch in text)):
         raise SettingsInvalid(f"--{flag}: {text!r} is not a name: at most 63 lower-case letters, digits and dashes")
+    return text
+
+
+def _runtime_class(text: str) -> str:
+    if not re.fullmatch(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?", text):
+        raise SettingsInvalid(f"--runtime-class: {text!r} is not the name of a RuntimeClass")
     return text
 
 
@@ -143,6 +161,7 @@ def _integer(name: str, text: str, *, low: int, high: int) -> int:
 
 
 def _one_of(name: str, text: str, allowed: Sequence[str]) -> str:
-    if text.lower() not in allowed:
-        raise SettingsInvalid(f"--{name}: {text!r} is not one of {', '.join(allowed)}")
-    return text.lower()
+    for one in allowed:
+        if text.lower() == one.lower():
+            return one
+    raise SettingsInvalid(f"--{name}: {text!r} is not one of {', '.join(allowed)}")

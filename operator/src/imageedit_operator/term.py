@@ -143,6 +143,7 @@ def new_term(
         clock=time.time,
         stopwatch=time.monotonic,
         timeout_s=chosen.reconcile_timeout_s,
+        auto=chosen.auto,
         leading=candidate.leading if candidate is not None else lambda: True,
     )
     return Term(chosen=chosen, kube=kube, reconciler=reconciler, candidate=candidate)

@@ -149,7 +149,7 @@ def test_the_checkpoint_is_mounted_read_only(source: Any, directory: str, volume
 
 
 def test_the_demo_checkpoint_needs_no_volume() -> None:
-    assert [volume["name"] for volume in pod()["volumes"]] == ["tmp", "shm"]
+    assert [volume["name"] for volume in pod()["volumes"]] == ["tmp", "work", "shm"]
 
 
 def test_the_pod_is_hardened_and_drains_on_deletion() -> None:
@@ -157,9 +157,26 @@ def test_the_pod_is_hardened_and_drains_on_deletion() -> None:
     assert made["automountServiceAccountToken"] is False
     assert made["enableServiceLinks"] is False
     assert made["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert made["containers"][0]["securityContext"] == {"allowPrivilegeEscalation": False}
+    assert made["containers"][0]["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
     assert made["terminationGracePeriodSeconds"] == 630
     assert made["readinessGates"] == [{"conditionType": "imageedit.dev/warm"}]
+
+
+@pytest.mark.parametrize("device", ["npu", "cpu"])
+def test_home_and_working_folder_can_be_written_and_are_bounded(device: str) -> None:
+    made = pod(accelerator={"device": device})
+    container = made["containers"][0]
+    folders = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
+    limits = {volume["name"]: volume["emptyDir"]["sizeLimit"] for volume in made["volumes"]}
+    env = {item["name"]: item.get("value") for item in container["env"]}
+    assert container["workingDir"] == env["HOME"] == "/var/lib/imageedit"
+    assert env.get("ASCEND_WORK_PATH") == (env["HOME"] if device == "npu" else None)
+    assert folders.keys() == {"/tmp", "/var/lib/imageedit", *(["/dev/shm"] if device == "npu" else [])}
+    assert limits.keys() == set(folders.values())
 
 
 def test_the_scrape_annotations_are_those_of_the_contract() -> None:

@@ -26,6 +26,14 @@ MORE: list[dict[str, Any]] = [
     {"serviceAccountName": "edit"},
     {"priorityClassName": "high"},
 ]
+MORE_OF_CARDS: list[dict[str, Any]] = [
+    {"injection": "Plugin"},
+    {"runtimeClassName": "ascend"},
+    {"injection": "Plugin", "driverRoot": "/var/lib/Ascend/driver"},
+    {"deviceGroup": 1001},
+    {"nodeSelector": {"chip": "910B3"}},
+    {"tolerations": [{"operator": "Exists"}]},
+]
 MODEL = {"name": "qwen", "revision": "a", "source": {"demo": {}}}
 
 
@@ -45,6 +53,7 @@ MODEL = {"name": "qwen", "revision": "a", "source": {"demo": {}}}
         {"accelerator": {"count": 2}},
         {"model": {**MODEL, "manifestDigest": DIGEST}},
         *({"server": {"image": "server:1", **more}} for more in MORE),
+        *({"accelerator": more} for more in MORE_OF_CARDS),
     ],
 )
 def test_a_field_of_the_pod_makes_a_new_revision(change: dict[str, Any]) -> None:
@@ -59,6 +68,7 @@ def test_a_field_of_the_pod_makes_a_new_revision(change: dict[str, Any]) -> None
         {"rollout": {"strategy": "Recreate"}},
         {"server": {"image": "server:1", "sizes": ["768x768"], "steps": {"standard": 16}, "queue": {"hardLimit": 50}}},
         {"accelerator": {"device": "npu", "resourceName": "huawei.com/Ascend910", "count": 1}},
+        {"accelerator": {"injection": "Auto", "driverRoot": "/usr/local/Ascend/driver/", "deviceGroup": 1000}},
         {
             "server": {
                 "image": "server:1",
@@ -97,6 +107,7 @@ def test_what_needs_no_new_pod_keeps_the_revision(change: dict[str, Any]) -> Non
         },
         {"model": {**MODEL, "manifestDigest": DIGEST}},
         *({"server": {"image": "server:1", **more}} for more in MORE),
+        *({"accelerator": more} for more in MORE_OF_CARDS),
     ],
 )
 @pytest.mark.parametrize("restarted_at", ["", "2026-11-30T08:00:00Z"])

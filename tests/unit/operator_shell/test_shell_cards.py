@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imageedit_operator.core.observed import CardLedger, Known, Unknown
+from imageedit_operator.core.tolerations import Place
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.cards import (
     FRESH_S,
@@ -22,6 +23,7 @@ from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.quantities import extended, requested_by
 from unit.operator_shell.builders import CARD, MemoryKube, holder, node, with_cards
 
+PLACE = Place(tolerations=({"key": CARD, "operator": "Exists", "effect": "NoSchedule"},))
 FORBIDDEN = ApiError(status=403, reason="Forbidden", message="nodes is forbidden")
 
 
@@ -37,7 +39,7 @@ class Clock:
 
 async def read(kube: MemoryKube, *, count: int = 1) -> Known[CardLedger] | Unknown:
     """One question to a fresh book."""
-    return await CardBook(kube, clock=Clock()).read(resource=CARD, count=count)
+    return await CardBook(kube, clock=Clock()).read(resource=CARD, count=count, place=PLACE)
 
 
 async def counted(*objects: Manifest, count: int = 1) -> tuple[int, int]:
@@ -76,6 +78,17 @@ async def test_a_node_that_takes_no_new_pod_has_no_cards(unusable: Manifest) -> 
 )
 async def test_a_taint_that_our_pods_bear_costs_nothing(taint: dict[str, str]) -> None:
     assert await counted(node(cards=2, taints=[taint])) == (2, 2)
+
+
+async def test_only_nodes_that_the_selector_picks_count() -> None:
+    picked = node("a", cards=2)
+    picked["metadata"]["labels"] = {"chip": "910B3"}
+    place = Place(node_selector={"chip": "910B3"})
+    answer = await CardBook(with_cards(picked, node("b", cards=4)), clock=Clock()).read(
+        resource=CARD, count=1, place=place
+    )
+    assert isinstance(answer, Known)
+    assert (answer.value.allocatable, answer.value.free) == (2, 2)
 
 
 async def test_cards_of_another_kind_do_not_count() -> None:

@@ -42,6 +42,8 @@ def test_namespaces_are_a_comma_list_without_repeats(text: str, names: tuple[str
         ("--resync", "soon"),
         ("--http-port", "70000"),
         ("--log-level", "loud"),
+        ("--auto-injection", "Auto"),
+        ("--runtime-class", "Ascend Runtime"),
         ("--reconcile-timeout", "inf"),
         ("--shutdown", "-1"),
         ("--request-timeout", "0"),

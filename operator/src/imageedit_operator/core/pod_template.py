@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from imageedit_operator.core.injection import Injection, injection
 from imageedit_operator.core.resource import ImageEditDeployment, Source
 
 API_PORT = 8000
@@ -16,48 +16,51 @@ TERMINATION_MARGIN_S = 30
 """A pod that is deleted by others drains as long as one that we drain; the margin covers
 the propagation time and the process's own exit."""
 
-DEVICE_GROUP = 1000
-"""HwHiAiUser, the group that owns the device nodes of Ascend drivers."""
+WORK_DIR = "/var/lib/imageedit"
+"""Home and working folder: where CANN puts logs, traces, compiled operators and kernel_meta, and
+libraries their caches."""
 
-SHARED_MEMORY = "2Gi"
+SHARED_MEMORY, TMP_LIMIT, WORK_LIMIT = "2Gi", "8Gi", "8Gi"
+"""A pod that writes more is evicted, before its node runs out of disk or memory."""
 
 Item = dict[str, Any]
 
 
 def pod_spec(resource: ImageEditDeployment, hash_: str) -> Item:
     """The spec of the pod template."""
-    npu, added = resource.accelerator.device == "npu", resource.server.pod
-    spec: Item = {
+    accelerator, added = resource.accelerator, resource.server.pod
+    injected, place = injection(accelerator), accelerator.place()
+    named = {
+        "nodeSelector": dict(place.node_selector),
+        "tolerations": [dict(item) for item in place.tolerations],
+        "runtimeClassName": injected.runtime_class,
+        "imagePullSecrets": [{"name": name} for name in added.image_pull_secrets],
+        "serviceAccountName": added.service_account_name,
+        "priorityClassName": added.priority_class_name,
+    }
+    return {
         "readinessGates": [{"conditionType": WARM_GATE}],
         "terminationGracePeriodSeconds": int(resource.rollout.drain_timeout_s) + TERMINATION_MARGIN_S,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "securityContext": {
             "seccompProfile": {"type": "RuntimeDefault"},
-            **({"supplementalGroups": [DEVICE_GROUP]} if npu else {}),
+            **({"supplementalGroups": [accelerator.device_group]} if accelerator.device == "npu" else {}),
         },
-        "containers": [_container(resource, hash_)],
-        "volumes": [*(volume for volume, _ in _volumes(resource)), *map(dict, added.volumes)],
+        "containers": [_container(resource, hash_, injected)],
+        "volumes": [*(volume for volume, _ in _volumes(resource, injected)), *map(dict, added.volumes)],
+        **{name: value for name, value in named.items() if value},
     }
-    if npu and resource.accelerator.resource_name:
-        spec["tolerations"] = [
-            {"key": resource.accelerator.resource_name, "operator": "Exists", "effect": "NoSchedule"},
-        ]
-    named = {
-        "imagePullSecrets": [{"name": name} for name in added.image_pull_secrets],
-        "serviceAccountName": added.service_account_name,
-        "priorityClassName": added.priority_class_name,
-    }
-    return {**spec, **{name: value for name, value in named.items() if value}}
 
 
-def _container(resource: ImageEditDeployment, hash_: str) -> Item:
+def _container(resource: ImageEditDeployment, hash_: str, injected: Injection) -> Item:
     added = resource.server.pod
     container: Item = {
         "name": "server",
         "image": resource.server.image,
         "args": _args(resource, hash_),
-        "env": [*_env(resource), *map(dict, added.env)],
+        "workingDir": WORK_DIR,
+        "env": [*_env(resource, injected), *map(dict, added.env)],
         "ports": [
             {"name": "api", "containerPort": API_PORT, "protocol": "TCP"},
             {"name": "probes", "containerPort": PROBE_PORT, "protocol": "TCP"},
@@ -66,11 +69,21 @@ def _container(resource: ImageEditDeployment, hash_: str) -> Item:
         "livenessProbe": _probe("/healthz", delay_s=20, period_s=10, timeout_s=5, failures=6),
         "readinessProbe": _probe("/readyz", delay_s=0, period_s=2, timeout_s=2, failures=2),
         "terminationMessagePolicy": "File",
-        "securityContext": {"allowPrivilegeEscalation": False},
-        "volumeMounts": [*(mount for _, mount in _volumes(resource)), *map(dict, added.volume_mounts)],
+        "securityContext": _security(injected),
+        "volumeMounts": [*(mount for _, mount in _volumes(resource, injected)), *map(dict, added.volume_mounts)],
     }
     resources = _resources(resource)
     return {**container, "resources": resources} if resources else container
+
+
+def _security(injected: Injection) -> Item:
+    if injected.privileged:  # the apiserver refuses it together with the other two
+        return {"privileged": True, "readOnlyRootFilesystem": True}
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
 
 
 def _resources(resource: ImageEditDeployment) -> dict[str, dict[str, str]]:
@@ -113,21 +126,20 @@ def _model_dir(source: Source) -> str:
     return MODELS_DIR
 
 
-def _env(resource: ImageEditDeployment) -> list[Item]:
+def _env(resource: ImageEditDeployment, injected: Injection) -> list[Item]:
+    npu = resource.accelerator.device == "npu"
     env: list[Item] = [
         {"name": "IMAGEEDIT_DEPLOYMENT", "value": resource.name},
         _from_field("IMAGEEDIT_NAMESPACE", "metadata.namespace"),
         _from_field("IMAGEEDIT_POD", "metadata.name"),
         _from_field("IMAGEEDIT_POD_UID", "metadata.uid"),
+        {"name": "HOME", "value": WORK_DIR},
+        *([{"name": "ASCEND_WORK_PATH", "value": WORK_DIR}] if npu else []),
     ]
-    if resource.accelerator.device == "cpu" and not _names(resource.server.pod.env, "OMP_NUM_THREADS"):
-        # Threads of several pods on one node would only wait for each other.
-        env.append({"name": "OMP_NUM_THREADS", "value": "1"})
-    return env
-
-
-def _names(items: tuple[Mapping[str, Any], ...], name: str) -> bool:
-    return any(item["name"] == name for item in items)
+    # Threads of several pods on one node would only wait for each other.
+    threads = [] if npu else [{"name": "OMP_NUM_THREADS", "value": "1"}]
+    given = {item["name"] for item in resource.server.pod.env}
+    return [*env, *(item for item in (*threads, *injected.env) if item["name"] not in given)]
 
 
 def _from_field(name: str, path: str) -> Item:
@@ -144,12 +156,10 @@ def _probe(path: str, *, delay_s: int, period_s: int, timeout_s: int, failures: 
     }
 
 
-def _volumes(resource: ImageEditDeployment) -> list[tuple[Item, Item]]:
-    """Each volume of the operator's with its mount."""
+def _volumes(resource: ImageEditDeployment, injected: Injection) -> list[tuple[Item, Item]]:
+    """Each volume of the operator's with its mount; the root file system is read-only."""
     source = resource.model.source
-    volumes: list[tuple[Item, Item]] = [
-        ({"name": "tmp", "emptyDir": {}}, {"name": "tmp", "mountPath": "/tmp"}),
-    ]
+    volumes = [_scratch("tmp", "/tmp", TMP_LIMIT), _scratch("work", WORK_DIR, WORK_LIMIT)]
     models = {"name": "models", "mountPath": MODELS_DIR, "readOnly": True}
     if source.kind == "pvc":
         claim = {"claimName": source.claim_name, "readOnly": True}
@@ -159,4 +169,8 @@ def _volumes(resource: ImageEditDeployment) -> list[tuple[Item, Item]]:
     if resource.accelerator.device == "npu":
         memory = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
         volumes.append(({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"}))
-    return volumes
+    return [*volumes, *injected.folders]
+
+
+def _scratch(name: str, path: str, limit: str) -> tuple[Item, Item]:
+    return {"name": name, "emptyDir": {"sizeLimit": limit}}, {"name": name, "mountPath": path}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from imageedit_operator.core.accelerator import Accelerator, parse_accelerator
+from imageedit_operator.core.accelerator import Accelerator, AutoInjection, parse_accelerator
 from imageedit_operator.core.fields import (
     InvalidResource,
     absolute_path,
@@ -22,6 +22,7 @@ from imageedit_operator.core.rollout_spec import Rollout, parse_rollout
 from imageedit_operator.core.server_spec import Server, parse_server
 
 POLICIES = ("QueueDepth",)
+AUTO = AutoInjection()
 
 RESTARTED_AT = "imageedit.dev/restarted-at"
 PROMOTED = "imageedit.dev/promoted-revision"
@@ -95,8 +96,8 @@ class ImageEditDeployment:
     """Hash of the revision whose canary may go on."""
 
 
-def parse(manifest: Mapping[str, Any]) -> ImageEditDeployment:
-    """Typed values of a manifest.
+def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditDeployment:
+    """Typed values of a manifest; `auto` is what the operator was told about the cluster's cards.
 
     Raises:
         InvalidResource: a field is missing or out of range. The apiserver refuses these
@@ -113,7 +114,7 @@ def parse(manifest: Mapping[str, Any]) -> ImageEditDeployment:
         deleting=bool(metadata.get("deletionTimestamp")),
         model=_model(mapping(spec, "model", "spec.model")),
         server=parse_server(mapping(spec, "server", "spec.server")),
-        accelerator=parse_accelerator(mapping(spec, "accelerator", "spec.accelerator", optional=True)),
+        accelerator=parse_accelerator(mapping(spec, "accelerator", "spec.accelerator", optional=True), auto),
         replicas=integer(spec, "replicas", "spec.replicas", default=1, low=0, high=1000),
         autoscaling=None if autoscaling is None else _autoscaling(mapping(spec, "autoscaling", "spec.autoscaling")),
         rollout=parse_rollout(mapping(spec, "rollout", "spec.rollout", optional=True)),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from imageedit_operator.core.observed import CardLedger, Known, Unknown
+from imageedit_operator.core.tolerations import Place, Taint
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import NODES, PODS, Kube
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL
@@ -25,6 +26,9 @@ COST_FACTOR = 20.0
 WAITS_FOR_NODE = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
 HOLDS_CARDS = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
+ANYWHERE = Place()
+"""Every node without a taint."""
+
 Raw = Mapping[str, Any]
 
 
@@ -33,8 +37,9 @@ class NodeCards:
     """Extended resources of one node that our pods could use."""
 
     allocatable: dict[str, int]
-    taints: frozenset[tuple[str, str]] = frozenset()
-    """Key and effect of the taints that keep pods away."""
+    taints: frozenset[Taint] = frozenset()
+    """Those that keep pods away."""
+    labels: Mapping[str, str] = field(default_factory=dict)
     requested: dict[str, int] = field(default_factory=dict)
 
 
@@ -55,20 +60,23 @@ def usable_node(node: Raw) -> bool:
     return ready and not spec.get("unschedulable", False)
 
 
-def repelling_taints(node: Raw) -> frozenset[tuple[str, str]]:
-    """Key and effect of the taints that keep pods away which do not tolerate them."""
+def repelling_taints(node: Raw) -> frozenset[Taint]:
+    """The taints that keep pods away which do not tolerate them."""
     taints = (node.get("spec") or {}).get("taints") or []
-    return frozenset((t["key"], t["effect"]) for t in taints if t.get("effect") in {"NoSchedule", "NoExecute"})
+    return frozenset(
+        Taint(key=taint["key"], value=taint.get("value", ""), effect=taint["effect"])
+        for taint in taints
+        if taint.get("effect") in {"NoSchedule", "NoExecute"}
+    )
 
 
-def ledger(nodes: Iterable[NodeCards], *, resource: str, count: int, claimed: int = 0) -> CardLedger:
-    """Cards of one kind; what is left on a node beyond whole sets of `count` is not free for a pod.
-
-    Our pods tolerate one taint: NoSchedule with the resource's name, by which card nodes are often reserved.
-    """
+def ledger(
+    nodes: Iterable[NodeCards], *, resource: str, count: int, place: Place = ANYWHERE, claimed: int = 0
+) -> CardLedger:
+    """Cards of one kind in a place; what is left on a node beyond whole sets of `count` is not free for a pod."""
     allocatable = free = 0
     for node in nodes:
-        if node.taints - {(resource, "NoSchedule")}:
+        if not place.takes(labels=node.labels, taints=node.taints):
             continue
         has = node.allocatable.get(resource, 0)
         allocatable += has
@@ -89,7 +97,7 @@ class CardBook:
         self._nodes: list[NodeCards] | Unknown = Unknown(reason="NotAsked", message="nodes were not read")
 
     async def read(
-        self, *, resource: str, count: int, asker: tuple[str, str] = ("", "")
+        self, *, resource: str, count: int, place: Place = ANYWHERE, asker: tuple[str, str] = ("", "")
     ) -> Known[CardLedger] | Unknown:
         """The ledger of one resource name, from a snapshot of a few seconds at most; never raises ApiError.
 
@@ -106,7 +114,9 @@ class CardBook:
                 for claim in self._claims
                 if (claim.namespace, claim.deployment) != asker
             )
-            return Known(value=ledger(self._nodes, resource=resource, count=count, claimed=claimed), age_s=age_s)
+            return Known(
+                value=ledger(self._nodes, resource=resource, count=count, place=place, claimed=claimed), age_s=age_s
+            )
 
     def forget(self) -> None:
         """Something that gives or takes cards was just written: read again at the next question."""
@@ -130,7 +140,11 @@ class CardBook:
             for node in page:
                 cards = extended((node.get("status") or {}).get("allocatable"))
                 if cards and usable_node(node):
-                    nodes[node["metadata"]["name"]] = NodeCards(allocatable=cards, taints=repelling_taints(node))
+                    nodes[node["metadata"]["name"]] = NodeCards(
+                        allocatable=cards,
+                        taints=repelling_taints(node),
+                        labels=node["metadata"].get("labels") or {},
+                    )
         if nodes:
             async for page in self._kube.pages(PODS, fields=HOLDS_CARDS):
                 for pod in page:

@@ -116,7 +116,10 @@ class Observer:
         if not accelerator.resource_name:
             return Unknown(reason="NoCardAsked", message="spec.accelerator.resourceName is empty: pods ask for no card")
         return await self._cards.read(
-            resource=accelerator.resource_name, count=accelerator.count, asker=(resource.namespace, resource.name)
+            resource=accelerator.resource_name,
+            count=accelerator.count,
+            place=accelerator.place(),
+            asker=(resource.namespace, resource.name),
         )
 
     async def _queue(self, resource: ImageEditDeployment, pods: Sequence[ObservedPod]) -> Known[QueueSample] | Unknown:

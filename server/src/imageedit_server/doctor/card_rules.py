@@ -21,7 +21,8 @@ def driver(facts: Facts) -> Finding:
         cure = (
             "ASCEND_RUNTIME_OPTIONS may say NODRV: leave it out"
             if runtime
-            else "run the pod with the ascend runtime class, or mount /usr/local/Ascend/driver from the node"
+            else "run the pod under the Ascend runtime (accelerator.runtimeClassName), or mount the node's"
+            " /usr/local/Ascend/driver (accelerator.injection: Plugin)"
         )
         return fail("driver", f"no driver libraries under /usr/local/Ascend/driver; {cure}")
     if not facts.driver:
@@ -162,7 +163,7 @@ def _no_card(facts: Facts) -> str:
     if given and not runtime:
         return (
             f"no /dev/davinci*, though the device plugin gave card {given}: the container does not run under the"
-            " ascend runtime; set runtimeClassName, or make it the node's default"
+            " ascend runtime; set accelerator.runtimeClassName, or make it the node's default"
         )
     if runtime and not given:
         return "no /dev/davinci*: the runtime found no ASCEND_VISIBLE_DEVICES; request a card in the pod's resources"

@@ -9,6 +9,19 @@ from imageedit_server.worker.protocol import WorkerError, WorkerFailure
 
 _INDEX = 0
 _ATTENTION = "_native_npu"
+_DRIVER_LIBRARY = "libascend_hal"
+
+_NO_TORCH_NPU = "torch_npu cannot be imported; use an image with torch_npu and CANN"
+_NO_DRIVER = (
+    "the driver's libraries or CANN cannot be loaded; run the pod under the Ascend runtime "
+    "(accelerator.runtimeClassName), or set accelerator.injection: Plugin where the device plugin adds the devices by "
+    "itself; keep the image's entrypoint, which sources set_env.sh"
+)
+_NO_CARD = (
+    "no card is visible; check that the pod asks for one (accelerator.resourceName), and that it runs under the Ascend "
+    "runtime (accelerator.runtimeClassName), or set accelerator.injection: Plugin where the device plugin adds the "
+    "devices by itself"
+)
 
 
 class NpuDevice:
@@ -25,16 +38,13 @@ class NpuDevice:
         try:
             import torch_npu  # noqa: F401
         except ImportError as error:
-            raise _unavailable("torch_npu cannot be imported; use an image with torch_npu and CANN", error) from error
+            cure = _NO_DRIVER if _DRIVER_LIBRARY in str(error) else _NO_TORCH_NPU
+            raise _unavailable(cure, error) from error
         except (OSError, RuntimeError) as error:
-            raise _unavailable(
-                "CANN or the driver cannot be loaded; check that the node has the Ascend driver, that the pod asks for "
-                "a card, and that the entrypoint sources set_env.sh",
-                error,
-            ) from error
+            raise _unavailable(_NO_DRIVER, error) from error
         npu = _npu()
         if not npu.is_available():
-            raise _unavailable("no card is visible; check that the pod asks for one and /dev/davinci* is mounted", None)
+            raise _unavailable(_NO_CARD, None)
         try:
             npu.set_compile_mode(jit_compile=False)  # before any operator: else the first run compiles for minutes
             npu.set_device(_INDEX)
