@@ -78,6 +78,7 @@ def test_helm_finds_nothing_to_criticise(kubectl: Kubectl) -> None:
         NO_LEDGER,
         (*NAMESPACED, *NO_LEDGER),
         ("--set", "dashboards.enabled=false", "--set", "scrapeAnnotations=false"),
+        ("--set", "policy.serviceAccounts={edit}", "--set", "policy.exemptNamespaces={team-a}"),
         ("--set", "imagePullSecrets[0].name=regcred", "--set", "priorityClassName=system-cluster-critical"),
         ("--set", "extraEnv[0].name=A", "--set-string", "extraEnv[0].value=1", "--set", "extraArgs={--shutdown=5}"),
         ("--set", "tolerations[0].operator=Exists", "--set", "nodeSelector.disk=ssd", "--set", "podAnnotations.a=b"),
@@ -186,6 +187,21 @@ def test_no_right_is_a_wildcard_and_the_spec_is_never_writable(kubectl: Kubectl)
     assert not any("secrets" in resource for resource, _, _ in granted)
 
 
+@pytest.mark.parametrize("arguments", [("--kube-version", "1.29.0"), ("--set", "policy.enabled=false")])
+def test_without_a_policy_nothing_of_one_is_rendered(kubectl: Kubectl, arguments: tuple[str, ...]) -> None:
+    assert not any(m["kind"].startswith("ValidatingAdmission") for m in render(kubectl, *arguments))
+
+
+def test_the_policy_covers_the_namespaces_that_are_watched(kubectl: Kubectl) -> None:
+    arguments = (*NAMESPACED, "--set", "policy.exemptNamespaces={team-b}")
+    binding = only(render(kubectl, *arguments), "ValidatingAdmissionPolicyBinding")["spec"]
+    assert binding["matchResources"]["namespaceSelector"]["matchExpressions"] == [
+        {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team-a", "team-b"]},
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["team-b"]},
+    ]
+    assert "matchResources" not in only(render(kubectl), "ValidatingAdmissionPolicyBinding")["spec"]
+
+
 def test_the_dashboard_arrives_unchanged(kubectl: Kubectl) -> None:
     config = only(render(kubectl), "ConfigMap")
     assert config["metadata"]["labels"]["grafana_dashboard"] == "1"
@@ -223,6 +239,8 @@ def test_pod_monitors_are_off_unless_asked_for(kubectl: Kubectl) -> None:
         ("watchNamespaces={Team}", "does not match pattern"),
         ("podMonitor.interval=fast", "does not match pattern"),
         ("cardLedger=maybe", "got string, want boolean"),
+        ("policy.driverRoots={driver}", "does not match pattern"),
+        ("accelerator.autoInjection=Auto", "value must be one of 'Runtime', 'Plugin', 'Privileged'"),
     ],
 )
 def test_a_wrong_value_is_refused(kubectl: Kubectl, value: str, words: str) -> None:
