@@ -27,6 +27,9 @@ def slices(data: bytes) -> Iterator[bytes]:
 
 def without(data: bytes, characters: bytes) -> bytes:
     """The data without these characters."""
+    # Looking for one character is twenty times as fast as copying everything that is another one.
+    if not any(character in data for character in characters):
+        return data
     return b"".join(part.translate(None, characters) for part in slices(data))
 
 
@@ -34,7 +37,7 @@ def more_than(data: bytes, limit: int, characters: bytes) -> bool:
     """Whether more than `limit` bytes of `data` are among these characters."""
     count = 0
     for part in slices(data):
-        count += len(part) - len(part.translate(None, characters))
+        count += sum(part.count(character) for character in characters)
         if count > limit:
             return True
     return False
