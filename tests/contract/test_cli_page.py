@@ -15,7 +15,9 @@ from imageedit_operator.cli.condition_view import ConditionView
 from imageedit_operator.cli.decision_view import DecisionView
 from imageedit_operator.cli.documents import document
 from imageedit_operator.cli.exits import Exit
+from imageedit_operator.cli.forecast import Step
 from imageedit_operator.cli.history_view import PastRevision
+from imageedit_operator.cli.plan_view import Child, PlanCards, PlanView
 from imageedit_operator.cli.pod_view import PodView
 from imageedit_operator.cli.recipes import Change
 from imageedit_operator.cli.roles import TONES
@@ -63,7 +65,21 @@ def test_the_page_has_every_role() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [StatusView, ConditionView, RevisionView, PodView, CardsView, DecisionView, PastRevision, Change, Written],
+    [
+        StatusView,
+        ConditionView,
+        RevisionView,
+        PodView,
+        CardsView,
+        DecisionView,
+        PastRevision,
+        Change,
+        Written,
+        PlanView,
+        Child,
+        PlanCards,
+        Step,
+    ],
 )
 def test_the_page_has_every_field_of_a_document(kind: type[Any]) -> None:
     rows = [set(re.findall(r"`([A-Za-z]+)`", line)) for line in PAGE.partition("## JSON")[2].splitlines()]

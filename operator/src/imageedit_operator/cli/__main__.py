@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from imageedit_operator.cli import arguments, history, pause, restart, rollback, status
+from imageedit_operator.cli import arguments, history, pause, plan, restart, rollback, status
 from imageedit_operator.cli.exits import CommandFailed, Exit, from_api
 from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.session import Place, Session, session
@@ -60,6 +60,9 @@ async def _command(asked: argparse.Namespace, opened: Session) -> Exit:
             return await status.run(opened, asked.name, everywhere=everywhere, json=asked.json, screen=screen)
         case "history":
             return await history.run(opened, asked.name, json=asked.json, screen=screen)
+        case "plan":
+            where = asked.namespace
+            return await plan.run(opened, asked.filename, asked_namespace=where, json=asked.json, screen=screen)
         case "rollback":
             return await rollback.run(opened, asked.name, to=asked.to, json=asked.json)
         case "pause" | "resume":

@@ -14,6 +14,7 @@ EXITS = """exit codes:
 EXAMPLES = {
     "": """
   kubectl imageedit status                      every service of the namespace
+  kubectl imageedit plan -f qwen-edit.yaml      what applying the file would do
   kubectl imageedit rollback qwen-edit          back to the last good revision""",
     "status": """
   kubectl imageedit status                      every service of the namespace
@@ -23,6 +24,9 @@ EXAMPLES = {
     "history": """
   kubectl imageedit history qwen-edit
   kubectl imageedit history qwen-edit -o json | jq -r '.revisions[].hash'""",
+    "plan": """
+  kubectl imageedit plan -f qwen-edit.yaml
+  helm template shop | kubectl imageedit plan -f - -n shop""",
     "rollback": """
   kubectl imageedit rollback qwen-edit                  to the last good revision
   kubectl imageedit rollback qwen-edit --to 44e4        to the one whose hash begins so
@@ -45,7 +49,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def parser() -> argparse.ArgumentParser:
     """All commands."""
-    words = "Look at image editing services, hold their changes, and undo them."
+    words = "Look at image editing services, plan, hold and undo their changes."
     whole = argparse.ArgumentParser(
         prog=PROGRAM,
         description=words,
@@ -69,6 +73,13 @@ def _looking(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     status.add_argument("-A", "--all-namespaces", action="store_true", help="those of all namespaces")
     history = _command(commands, "history", "List the revisions that are kept, and what changed in each.")
     _name(history)
+    plan = _command(
+        commands,
+        "plan",
+        "Show what applying a file would do; nothing is stored.",
+        "The API server checks the file, and the operator's own decisions are run on what the cluster holds now.",
+    )
+    plan.add_argument("-f", "--filename", required=True, metavar="FILE", help="file with resources; - is stdin")
 
 
 def _changing(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -13,8 +13,8 @@ Raw = Mapping[str, Any]
 
 
 # | --to  | the resource                                  | the revision                                     |
-# | given | keeps one whose hash begins so, or of that    | that one                                         |
-# |       | spec.model.revision, and only one             |                                                  |
+# | given | keeps one of that spec.model.revision, or     | that one                                         |
+# |       | else one whose hash begins so, and only one   |                                                  |
 # | given | keeps none, or several                        | refused                                          |
 # | none  | keeps the last good one, and asks for another | the last good one                                |
 # | none  | keeps others that have not failed             | the one of them whose Deployment was made last   |
@@ -56,7 +56,7 @@ def _named(deployments: Sequence[Raw], asked: str) -> Raw:
     by_model = [
         item for item in deployments if ((recipes.read(item) or {}).get("model") or {}).get("revision") == asked
     ]
-    found = [item for item in deployments if hash_of(item).startswith(asked)] or by_model
+    found = by_model or [item for item in deployments if hash_of(item).startswith(asked)]
     kept = ", ".join(hash_of(item) for item in deployments) or "none"
     if not found:
         raise CommandFailed(Exit.NOT_FOUND, f"No revision {asked} is kept. These are: {kept}.")

@@ -62,7 +62,9 @@ class _Looked:
             return Unknown(reason="InvalidSpec", message=str(error))
         if not accelerator.resource_name:
             return Unknown(reason="NoCardAsked", message="pods ask for no card")
-        return await self._cards.read(resource=accelerator.resource_name, count=accelerator.count)
+        return await self._cards.read(
+            resource=accelerator.resource_name, count=accelerator.count, place=accelerator.place()
+        )
 
     async def _reports(self, children: Children) -> dict[str, Report]:
         asked = [raw for raw in children.pods if _answers(raw)]

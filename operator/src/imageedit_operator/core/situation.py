@@ -54,7 +54,7 @@ def read(
         mode=step.mode,
         outage=step.outage or (announced and rolling and serving == 0),
         expected_drain_s=_expected_drain(fleet),
-        expected_warmup_s=_expected_warmup(previous, ours),
+        expected_warmup_s=expected_warmup_s(previous, ours),
         trouble=trouble,
         unschedulable=next((pod for pod in live if not pod.node and pod.unschedulable), None),
         resource_name=resource.accelerator.resource_name,
@@ -71,10 +71,11 @@ def _expected_drain(fleet: Fleet | None) -> float:
     if fleet is None:
         return 0.0
     most_s = fleet.wanted.drain_timeout_s
-    return max((min(most_s, _work_s(pod, most_s)) for pod in fleet.old_serving), default=0.0)
+    return max((min(most_s, work_s(pod, most_s)) for pod in fleet.old_serving), default=0.0)
 
 
-def _work_s(pod: ObservedPod, unknown_s: float) -> float:
+def work_s(pod: ObservedPod, unknown_s: float) -> float:
+    """Seconds until the pod has finished what it accepted; `unknown_s` where it does not say."""
     if not isinstance(pod.report, Known):
         return unknown_s
     report = pod.report.value
@@ -82,7 +83,8 @@ def _work_s(pod: ObservedPod, unknown_s: float) -> float:
     return edits * max(report.edit_s_by_size.values(), default=unknown_s) if edits else 0.0
 
 
-def _expected_warmup(previous: Mapping[str, Any], ours: Sequence[ObservedPod]) -> float | None:
+def expected_warmup_s(previous: Mapping[str, Any], ours: Sequence[ObservedPod]) -> float | None:
+    """Seconds of a warm-up as the last one took; None where none was measured."""
     last = previous.get("warmup", {}).get("lastSeconds")
     if isinstance(last, int | float):
         return float(last)

@@ -150,7 +150,9 @@ class KubeClient:
         self._api = api
         self._field_manager = field_manager
         self._trying = {"dryRun": "All"} if dry_run else {}
-        self._writing = {"fieldManager": field_manager, **self._trying}
+        # A file that is tried is checked as kubectl checks it: an unknown field is an error and not dropped.
+        strict = {"fieldValidation": "Strict"} if dry_run else {}
+        self._writing = {"fieldManager": field_manager, **self._trying, **strict}
         self._page_size = page_size
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(5.0, timeout_s))
         self._on_request = on_request

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import aiohttp
 
@@ -46,16 +46,27 @@ WARMZ_AT_ONCE = 32
 LONGEST_REPORT_BYTES = 256 * 1024
 
 
+AskPod: TypeAlias = Callable[[Manifest], Awaitable[Known[WarmReport] | Unknown]]
+"""How to get a pod's own report; never raises."""
+
+
 class Observer:
-    """Looks at one cluster."""
+    """Looks at one cluster; `ask` is for those that cannot reach pods by their address."""
 
     def __init__(
-        self, kube: Kube, http: aiohttp.ClientSession, cards: CardBook, *, probes_port: int = PROBES_PORT
+        self,
+        kube: Kube,
+        http: aiohttp.ClientSession,
+        cards: CardBook,
+        *,
+        probes_port: int = PROBES_PORT,
+        ask: AskPod | None = None,
     ) -> None:
         self._kube = kube
         self._http = http
         self._cards = cards
         self._probes_port = probes_port
+        self._ask = ask or self._ask_its_address
         self._warmz = asyncio.Semaphore(WARMZ_AT_ONCE)
 
     async def observe(self, resource: ImageEditDeployment, manifest: Mapping[str, Any]) -> Observed:
@@ -109,7 +120,10 @@ class Observer:
         if not (pod.ip and pod.started) or pod.terminating:
             return pod
         async with self._warmz:
-            return parse_pod(raw, report=await ask_warmz(self._http, pod.ip, self._probes_port))
+            return parse_pod(raw, report=await self._ask(raw))
+
+    async def _ask_its_address(self, raw: Manifest) -> Known[WarmReport] | Unknown:
+        return await ask_warmz(self._http, raw["status"]["podIP"], self._probes_port)
 
     async def _ledger(self, resource: ImageEditDeployment) -> Known[CardLedger] | Unknown:
         accelerator = resource.accelerator

@@ -1,0 +1,132 @@
+"""What the operator will do from here: its own plan, carried out on a model of the cluster until it rests. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from imageedit_operator.cli.model import Model
+from imageedit_operator.core.actions import (
+    Action,
+    CreateDeployment,
+    DeleteDeployment,
+    DeletePod,
+    ScaleDeployment,
+    SetGate,
+)
+from imageedit_operator.core.observed import Observed
+from imageedit_operator.core.plan import PlanMemory, plan
+from imageedit_operator.core.pods import DRAINING
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.stored import find
+
+STEP_S = 2.0
+"""Between two looks while something moves, as the operator itself does."""
+QUIET_STEP_S = 10.0
+PATIENCE_S = 300.0
+"""Beyond the drain timeout: no grace time of the plan is longer, so what has not moved by then waits for somebody."""
+MOST_LOOKS = 3000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """Something that happens, seconds from now."""
+
+    at_s: float
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Forecast:
+    """How it will go if no pod fails and no card comes or goes."""
+
+    outcome: str
+    """Complete, or the reason for which it rests: WaitingForCard, Paused, CanaryHold, NameConflict, ..."""
+    message: str
+    seconds: float
+    """Until it rests."""
+    outage_s: float | None
+    """Time without a warm pod on the way; None where none is warm to begin with."""
+    fewest_warm: int
+    most_pods: int
+    """At one time, leaving ones included: each holds its cards or waits for them."""
+    deleted: tuple[str, ...]
+    """Deployments that fall out of the history."""
+    steps: tuple[Step, ...]
+
+
+@dataclass(kw_only=True, slots=True)
+class _Notes:
+    """What is kept of the looks."""
+
+    serving_at_start: int
+    fewest_warm: int
+    most_pods: int
+    outage_s: float = 0.0
+    deleted: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+
+def forecast(resource: ImageEditDeployment, observed: Observed, *, warmup_s: float, now: float) -> Forecast:
+    """Runs the plan of a resource whose number of pods is fixed, from what was observed at `now`."""
+    model = Model(resource=resource, observed=observed, warmup_s=warmup_s, now=now)
+    notes = _Notes(serving_at_start=model.serving, fewest_warm=model.serving, most_pods=len(model.pods))
+    memory, moved_at = PlanMemory(), now
+    patience_s = PATIENCE_S + resource.rollout.drain_timeout_s
+    for _ in range(MOST_LOOKS):
+        made, memory = plan(resource, model.observe(), memory, model.now)
+        for action in made.actions:
+            _note(notes, action, model.now - now)
+            model.execute(action)
+        model.status = made.status
+        ended = find(made.status, "Progressing")
+        if _rests(made.status, model) or model.now - moved_at > patience_s or ended.get("reason") == "Paused":
+            return _result(notes, ended, seconds=moved_at - now)
+        dark_before = model.serving == 0
+        moves = model.advance()
+        if made.actions or moves:
+            moved_at = model.now
+        wait_s = STEP_S if made.actions or moves else QUIET_STEP_S
+        model.now += wait_s
+        notes.outage_s += wait_s if dark_before and model.serving == 0 else 0.0
+        notes.fewest_warm = min(notes.fewest_warm, model.serving)
+        notes.most_pods = max(notes.most_pods, len(model.pods))
+    return _result(notes, {"reason": "TooLong", "message": "the forecast was given up"}, seconds=model.now - now)
+
+
+def _rests(status: Mapping[str, Any], model: Model) -> bool:
+    return find(status, "Ready").get("status") == "True" and not model.terminating
+
+
+def _result(notes: _Notes, ended: Mapping[str, Any], *, seconds: float) -> Forecast:
+    return Forecast(
+        outcome=str(ended.get("reason", "")),
+        message=str(ended.get("message", "")),
+        seconds=seconds,
+        outage_s=notes.outage_s if notes.serving_at_start else None,
+        fewest_warm=notes.fewest_warm,
+        most_pods=notes.most_pods,
+        deleted=tuple(notes.deleted),
+        steps=tuple(notes.steps),
+    )
+
+
+def _note(notes: _Notes, action: Action, at_s: float) -> None:
+    match action:
+        case CreateDeployment(manifest=manifest):
+            words = f"creates Deployment {manifest['metadata']['name']}"
+        case ScaleDeployment(name=name, replicas=replicas, why=why):
+            words = f"scales {name} to {replicas}: {why}"
+        case SetGate(pod=pod, value=True):
+            words = f"pod {pod} is warm and serves"
+        case SetGate(pod=pod, reason=reason) if reason == DRAINING:
+            words = f"pod {pod} drains"
+        case DeletePod(pod=pod):
+            words = f"removes pod {pod}"
+        case DeleteDeployment(name=name):
+            notes.deleted.append(name)
+            words = f"forgets Deployment {name}"
+        case _:
+            return
+    notes.steps.append(Step(at_s=at_s, what=words))

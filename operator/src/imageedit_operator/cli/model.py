@@ -1,0 +1,241 @@
+"""A cluster in which nothing fails: ReplicaSets, scheduler and kubelet in as much detail as a plan sees. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from imageedit_operator.core import drain
+from imageedit_operator.core.actions import (
+    Action,
+    ApplyService,
+    CreateDeployment,
+    DeleteDeployment,
+    DeletePod,
+    DrainPod,
+    ScaleDeployment,
+    SetDeletionCost,
+    SetGate,
+)
+from imageedit_operator.core.demand import cards_per_pod
+from imageedit_operator.core.observed import (
+    CardLedger,
+    Known,
+    Observed,
+    ObservedDeployment,
+    ObservedPod,
+    Unknown,
+    WarmReport,
+)
+from imageedit_operator.core.pods import holds_card, is_active, is_serving
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.situation import work_s
+
+GONE_AFTER_S = 2.0
+"""From the deletion of an idle pod until its card is free."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Model:
+    """The children of one resource; `now` is moved by whoever runs it."""
+
+    resource: ImageEditDeployment
+    observed: Observed
+    warmup_s: float
+    now: float
+    status: Mapping[str, Any] = field(default_factory=dict)
+    deployments: dict[str, ObservedDeployment] = field(default_factory=dict)
+    pods: dict[str, ObservedPod] = field(default_factory=dict)
+    _service: bool = False
+    _warm_at: dict[str, float] = field(default_factory=dict)
+    _idle_at: dict[str, float] = field(default_factory=dict)
+    _gone_at: dict[str, float] = field(default_factory=dict)
+    _names: int = 0
+    _others: int = 0
+    """Cards that are not ours to give."""
+
+    def __post_init__(self) -> None:
+        self.status, self._service = self.observed.status, self.observed.service_matches
+        self.deployments = {item.name: item for item in self.observed.deployments}
+        self.pods = {pod.uid: pod for pod in self.observed.pods}
+        for pod in self.pods.values():
+            if pod.terminating:
+                self._gone_at[pod.uid] = self.now + GONE_AFTER_S
+            elif pod.node and not is_serving(pod):
+                self._warm_at[pod.uid] = self.now + self.warmup_s
+        if isinstance(self.observed.cards, Known):
+            self._others = max(0, self.observed.cards.value.requested - self._held())
+
+    @property
+    def serving(self) -> int:
+        """Pods that get requests."""
+        return sum(is_serving(pod) for pod in self.pods.values())
+
+    @property
+    def terminating(self) -> bool:
+        """Whether a pod is on its way out."""
+        return any(pod.terminating for pod in self.pods.values())
+
+    def observe(self) -> Observed:
+        """What the operator would see."""
+        cards = self.observed.cards
+        if isinstance(cards, Known):
+            ledger = replace(cards.value, requested=self._others + self._held())
+            cards = Known(value=ledger)
+        return replace(
+            self.observed,
+            deployments=tuple(self.deployments.values()),
+            pods=tuple(self.pods.values()),
+            service_exists=self._service or self.observed.service_exists,
+            service_matches=self._service,
+            cards=cards,
+            status=self.status,
+        )
+
+    def execute(self, action: Action) -> None:
+        """What the write changes at once."""
+        match action:
+            case ApplyService():
+                self._service = True
+            case CreateDeployment(manifest=manifest):
+                self._create(manifest)
+            case ScaleDeployment(name=name, replicas=replicas):
+                self.deployments[name] = replace(self.deployments[name], replicas=replicas)
+            case DeleteDeployment(name=name):
+                self.deployments.pop(name, None)
+            case SetGate(uid=uid) | DrainPod(uid=uid) | SetDeletionCost(uid=uid) | DeletePod(uid=uid) if (
+                uid in self.pods
+            ):
+                self._execute_on(self.pods[uid], action)
+            case _:
+                pass
+
+    def advance(self) -> bool:
+        """Controllers, scheduler and kubelets do what is due; whether any pod changed or is about to."""
+        before = dict(self.pods)
+        for deployment in self.deployments.values():
+            self._replica_set(deployment)
+        for uid in [uid for uid, at in self._gone_at.items() if at <= self.now]:
+            self.pods.pop(uid, None)
+            del self._gone_at[uid]
+        for uid, pod in list(self.pods.items()):
+            self.pods[uid] = self._kubelet(self._scheduled(pod))
+        due = [at for uid, at in (*self._warm_at.items(), *self._idle_at.items()) if uid in self.pods]
+        return self.pods != before or bool(self._gone_at) or any(at > self.now for at in due)
+
+    def _create(self, manifest: Mapping[str, Any]) -> None:
+        metadata = manifest["metadata"]
+        self.deployments[metadata["name"]] = ObservedDeployment(
+            name=metadata["name"],
+            uid=f"new-{metadata['name']}",
+            resource_version="1",
+            revision_hash=metadata["labels"]["imageedit.dev/revision"],
+            replicas=0,
+            created_at=self.now,
+        )
+
+    def _execute_on(self, pod: ObservedPod, action: SetGate | DrainPod | SetDeletionCost | DeletePod) -> None:
+        match action:
+            case SetGate(value=value, reason=reason, message=message):
+                same = (pod.gate, pod.gate_reason) == (value, reason)
+                since = pod.gate_since if same else self.now
+                pod = replace(pod, gate=value, gate_reason=reason, gate_message=message, gate_since=since)
+                self.pods[pod.uid] = replace(pod, ready=pod.ready and value)
+            case DrainPod():
+                self._drain(pod)
+            case SetDeletionCost(cost=cost):
+                self.pods[pod.uid] = replace(pod, deletion_cost=cost)
+            case DeletePod():
+                self._terminate(pod)
+
+    def _drain(self, pod: ObservedPod) -> None:
+        if isinstance(pod.report, Unknown):
+            return  # nobody hears when it has finished: the plan waits for the drain timeout
+        report = replace(pod.report.value, draining=True, accepting=False)
+        self._idle_at.setdefault(pod.uid, self.now + work_s(pod, self.resource.rollout.drain_timeout_s))
+        self.pods[pod.uid] = replace(pod, report=Known(value=report))
+
+    def _terminate(self, pod: ObservedPod) -> None:
+        self.pods[pod.uid] = replace(pod, terminating=True, ready=False)
+        self._gone_at.setdefault(pod.uid, self.now + GONE_AFTER_S)
+
+    def _replica_set(self, deployment: ObservedDeployment) -> None:
+        mine = [
+            pod
+            for pod in self.pods.values()
+            if deployment.owned and pod.revision_hash == deployment.revision_hash and is_active(pod)
+        ]
+        for _ in range(deployment.replicas - len(mine)):
+            self._names += 1
+            name = f"{deployment.name}-new{self._names}"
+            self.pods[name] = ObservedPod(
+                name=name,
+                uid=name,
+                revision_hash=deployment.revision_hash,
+                created_at=self.now,
+                cards={self.resource.accelerator.resource_name: cards_per_pod(self.resource)},
+            )
+        mine.sort(key=lambda pod: drain.deletion_key(pod, pod.deletion_cost))
+        for pod in mine[: max(0, len(mine) - deployment.replicas)]:
+            self._terminate(pod)
+
+    # Where nobody may know the free cards, none is taken for free: the forecast is the worst case.
+    def _scheduled(self, pod: ObservedPod) -> ObservedPod:
+        each = cards_per_pod(self.resource)
+        if pod.node or pod.terminating or not is_active(pod):
+            return pod
+        if each and self._free() < each:
+            since = pod.unschedulable_since or self.now
+            words = f"Insufficient {self.resource.accelerator.resource_name}"
+            return replace(pod, unschedulable=True, unschedulable_since=since, unschedulable_message=words)
+        self._warm_at[pod.uid] = self.now + self.warmup_s
+        placed = replace(pod, node="node", unschedulable=False, unschedulable_message="", scheduled_at=self.now)
+        self.pods[pod.uid] = placed  # the next one in this look sees its card taken
+        return placed
+
+    def _kubelet(self, pod: ObservedPod) -> ObservedPod:
+        if pod.terminating or not pod.node or not is_active(pod):
+            return pod
+        at = self._warm_at.get(pod.uid)
+        if at is not None and not (isinstance(pod.report, Known) and pod.report.value.warm and pod.started):
+            pod = self._started(pod, warm=at <= self.now)
+        if self._idle_at.get(pod.uid, self.now + 1) <= self.now and isinstance(pod.report, Known):
+            pod = replace(pod, report=Known(value=replace(pod.report.value, running=0, waiting=0)))
+        warm = is_serving(pod) or (isinstance(pod.report, Known) and pod.report.value.warm)
+        return replace(pod, ready=pod.gate is True and warm)
+
+    def _started(self, pod: ObservedPod, *, warm: bool) -> ObservedPod:
+        report = WarmReport(
+            warm=warm,
+            revision_hash=pod.revision_hash,
+            digest="",
+            instance=pod.uid,
+            warmup_s=self.warmup_s,
+            edit_s_by_size={},
+            check_ok=warm,
+            check_message="",
+            draining=False,
+            accepting=warm,
+            running=0,
+            waiting=0,
+        )
+        container = pod.container_id or f"c-{pod.uid}"
+        return replace(
+            pod, phase="Running", ip="0.0.0.0", started=True, container_id=container, report=Known(value=report)
+        )
+
+    def _held(self) -> int:
+        name = self.resource.accelerator.resource_name
+        return sum((pod.cards or {}).get(name, 0) for pod in self.pods.values() if holds_card(pod))
+
+    def _free(self) -> int:
+        if isinstance(self.observed.cards, Unknown):
+            given = sum(
+                (pod.cards or {}).get(self.resource.accelerator.resource_name, 0)
+                for pod in self.observed.pods
+                if holds_card(pod)
+            )
+            return given - self._held()
+        ledger: CardLedger = self.observed.cards.value
+        return ledger.allocatable - self._others - self._held()

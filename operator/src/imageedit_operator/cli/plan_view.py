@@ -1,0 +1,208 @@
+"""What applying a file would do, as `plan -o json` shows it. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import yaml
+
+from imageedit_operator.cli import recipes
+from imageedit_operator.cli.forecast import Forecast, Step, forecast
+from imageedit_operator.cli.recipes import Change
+from imageedit_operator.core import demand, manifests
+from imageedit_operator.core.fields import InvalidResource
+from imageedit_operator.core.observed import Known, Observed, Unknown
+from imageedit_operator.core.pods import holds_card
+from imageedit_operator.core.resource import ImageEditDeployment, parse
+from imageedit_operator.core.revision import deployment_name, revision_hash
+from imageedit_operator.core.situation import expected_warmup_s
+
+ASSUMED_WARMUP_S = 600.0
+"""Where no warm-up was measured yet: a large checkpoint from a network volume."""
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Child:
+    """What happens to one child: create, change, reuse, keep or delete."""
+
+    kind: str
+    name: str
+    action: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanCards:
+    """Cards on the way; `free` is None where nobody may know."""
+
+    resource_name: str
+    held: int
+    most: int
+    """Held or waited for at one time."""
+    more: int
+    """Free ones with which no old pod has to give way."""
+    free: int | None
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanView:
+    """One resource of a file; docs/kubectl-plugin.md describes each field."""
+
+    namespace: str
+    name: str
+    exists: bool
+    changes: tuple[Change, ...]
+    rolls: bool
+    """Pods are replaced, or started for the first time."""
+    revision_before: str
+    revision: str
+    children: tuple[Child, ...]
+    pod_diff: tuple[str, ...]
+    """Lines of a unified diff between the Deployments of the two revisions."""
+    strategy: str
+    chosen: str
+    pods: int
+    cards: PlanCards
+    outcome: str
+    message: str
+    seconds: float
+    outage_s: float | None
+    fewest_warm: int
+    warmup_s: float
+    warmup_measured: bool
+    steps: tuple[Step, ...]
+
+
+def build(live: Raw | None, proposed: Raw, observed: Observed, *, now: float) -> PlanView:
+    """The view; `observed` was looked up for the proposed resource. Raises InvalidResource."""
+    resource, status = parse(proposed), observed.status
+    pods = wanted_pods(resource, observed)
+    fixed = replace(resource, autoscaling=None, replicas=pods)
+    measured = expected_warmup_s(status, observed.pods)
+    warmup_s = ASSUMED_WARMUP_S if measured is None else measured
+    seen = forecast(fixed, observed, warmup_s=warmup_s, now=now)
+    hash_, before = revision_hash(resource), _revision_of(live)
+    return PlanView(
+        namespace=resource.namespace,
+        name=resource.name,
+        exists=live is not None,
+        changes=_changes(live, proposed),
+        rolls=hash_ != before,
+        revision_before=before,
+        revision=hash_,
+        children=_children(resource, observed, seen, hash_),
+        pod_diff=_pod_diff(live, resource) if hash_ != before else (),
+        strategy=resource.rollout.strategy,
+        chosen=chosen(resource.rollout.strategy, seen, observed, wanted=pods),
+        pods=pods,
+        cards=_cards(resource, observed, seen),
+        outcome=seen.outcome,
+        message=seen.message,
+        seconds=seen.seconds,
+        outage_s=seen.outage_s,
+        fewest_warm=seen.fewest_warm,
+        warmup_s=warmup_s,
+        warmup_measured=measured is not None,
+        steps=seen.steps,
+    )
+
+
+def without_queue(resource: ImageEditDeployment) -> ImageEditDeployment:
+    """The same resource for an observer that shall not ask Prometheus."""
+    return replace(resource, autoscaling=None)
+
+
+# | autoscaling | the status has a desired number | pods                               |
+# | absent      | any                             | spec.replicas                      |
+# | set         | yes                             | that, within the new bounds        |
+# | set         | no                              | what is there, within the bounds   |
+def wanted_pods(resource: ImageEditDeployment, observed: Observed) -> int:
+    """Pods that the forecast is about: the queue is taken to stay as it is."""
+    scaling = resource.autoscaling
+    if scaling is None:
+        return resource.replicas
+    desired = observed.status.get("desiredReplicas")
+    there = desired if isinstance(desired, int) else sum(item.replicas for item in observed.deployments if item.owned)
+    return min(max(there, scaling.min_replicas), scaling.max_replicas)
+
+
+# | nothing is replaced               | None     |
+# | a strategy but Auto               | itself   |
+# | Auto, warm pods are never fewer   | Surge    |
+# | Auto, they are                    | InPlace  |
+def chosen(strategy: str, seen: Forecast, observed: Observed, *, wanted: int) -> str:
+    """How Auto decides here."""
+    replaced = any("drains" in step.what or "removes" in step.what for step in seen.steps)
+    if not replaced:
+        return "None"
+    if strategy != "Auto":
+        return strategy
+    at_start = min(wanted, int(observed.status.get("readyReplicas") or 0) or wanted)
+    return "Surge" if seen.fewest_warm >= at_start else "InPlace"
+
+
+def _revision_of(live: Raw | None) -> str:
+    try:
+        return "" if live is None else revision_hash(parse(live))
+    except InvalidResource:
+        return ""
+
+
+def _changes(live: Raw | None, proposed: Raw) -> tuple[Change, ...]:
+    return recipes.changes({} if live is None else live["spec"], proposed["spec"])
+
+
+def _children(resource: ImageEditDeployment, observed: Observed, seen: Forecast, hash_: str) -> tuple[Child, ...]:
+    service = "keep" if observed.service_matches else "change" if observed.service_exists else "create"
+    name = deployment_name(resource.name, hash_)
+    there = next((item for item in observed.deployments if item.name == name), None)
+    wanted = "create" if there is None else "keep" if there.replicas else "reuse"
+    others = [item for item in observed.deployments if item.name != name and item.owned]
+    return (
+        Child(kind="Service", name=resource.name, action=service),
+        Child(kind="Deployment", name=name, action=wanted),
+        *(
+            Child(kind="Deployment", name=item.name, action="delete" if item.name in seen.deleted else "keep")
+            for item in others
+        ),
+    )
+
+
+def _pod_diff(live: Raw | None, resource: ImageEditDeployment) -> tuple[str, ...]:
+    """Only what differs: names and labels with the hash in them are replaced by a word."""
+    try:
+        before = [] if live is None else _pod_lines(parse(live))
+    except InvalidResource:
+        before = []
+    if not before:
+        return ()
+    lines = difflib.unified_diff(before, _pod_lines(resource), "before", "after", n=2, lineterm="")
+    return tuple(lines)
+
+
+def _pod_lines(resource: ImageEditDeployment) -> list[str]:
+    hash_ = revision_hash(resource)
+    template = manifests.deployment(resource, hash_)["spec"]["template"]
+    return [
+        line.replace(hash_, "REVISION") for line in yaml.safe_dump(template, sort_keys=True, width=1000).splitlines()
+    ]
+
+
+def _cards(resource: ImageEditDeployment, observed: Observed, seen: Forecast) -> PlanCards:
+    name, each = resource.accelerator.resource_name, demand.cards_per_pod(resource)
+    held = sum((pod.cards or {}).get(name, 0) for pod in observed.pods if holds_card(pod))
+    known = observed.cards.value if isinstance(observed.cards, Known) else None
+    most = each * seen.most_pods
+    return PlanCards(
+        resource_name=name,
+        held=held,
+        most=most,
+        more=max(0, most - held),
+        free=None if known is None else known.free,
+        message=observed.cards.message if isinstance(observed.cards, Unknown) else "",
+    )

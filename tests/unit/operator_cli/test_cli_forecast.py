@@ -1,0 +1,113 @@
+"""The forecast: how the operator's own plan would go on a cluster in which nothing fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from imageedit_operator.cli.forecast import Forecast, forecast
+from imageedit_operator.core.observed import CardLedger, Known, Observed, Unknown
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.revision import revision_hash
+from unit.operator_cli.builders import CARD, NOW
+from unit.operator_core import builders as core
+
+WARMUP_S = 90.0
+
+
+def served(count: int, old: ImageEditDeployment, **pods: Any) -> tuple[Any, ...]:
+    """Pods of a revision that serve, each with its card."""
+    hash_ = revision_hash(old)
+    return tuple(
+        core.serving_pod(f"old-{at}", revision_hash=hash_, cards={CARD: 1}, **pods) for at in range(1, count + 1)
+    )
+
+
+def went(
+    *, replicas: int = 1, free: int | None = 1, busy: int = 0, pods: int | None = None, rollout: Any = None, **spec: Any
+) -> Forecast:
+    """From revision a, complete, to revision b."""
+    old = core.resource(replicas=replicas)
+    there = replicas if pods is None else pods
+    report = core.known(revision_hash=revision_hash(old), running=busy, edit_s_by_size={"768x768": 20.0})
+    new = core.resource(
+        replicas=replicas,
+        rollout=rollout or {},
+        model={"name": "qwen", "revision": "b", "source": {"demo": {}}},
+        **spec,
+    )
+    cards: Any = Unknown(reason="Forbidden", message="no") if free is None else None
+    observed = Observed(
+        deployments=(core.deployment(there, revision_hash(old)),) if there else (),
+        pods=served(there, old, report=report),
+        service_exists=True,
+        service_matches=True,
+        cards=cards or Known(value=CardLedger(allocatable=there + (free or 0), requested=there)),
+        status={"currentRevision": revision_hash(old), "lastGoodRevision": revision_hash(old)} if there else {},
+    )
+    return forecast(new, observed, warmup_s=WARMUP_S, now=NOW)
+
+
+def test_with_a_free_card_no_moment_is_without_a_warm_pod() -> None:
+    seen = went(free=1)
+    assert (seen.outcome, seen.outage_s, seen.fewest_warm, seen.most_pods) == ("Complete", 0.0, 1, 2)
+
+
+def test_a_surge_takes_a_warm_up_and_little_more() -> None:
+    assert WARMUP_S <= went(free=1).seconds <= WARMUP_S + 40
+
+
+def test_one_pod_without_a_free_card_is_an_outage_of_drain_and_warm_up() -> None:
+    seen = went(free=0, busy=2)
+    assert seen.outcome == "Complete"
+    assert seen.outage_s is not None
+    assert WARMUP_S + 40 <= seen.outage_s <= WARMUP_S + 40 + 30
+    assert seen.fewest_warm == 0
+
+
+def test_several_pods_without_a_free_card_change_one_after_the_other() -> None:
+    seen = went(replicas=3, free=0)
+    assert (seen.outcome, seen.outage_s, seen.fewest_warm, seen.most_pods) == ("Complete", 0.0, 2, 4)
+    assert seen.seconds >= 3 * WARMUP_S
+
+
+def test_surge_without_a_card_waits_and_loses_nothing() -> None:
+    seen = went(free=0, rollout={"strategy": "Surge"})
+    assert (seen.outcome, seen.outage_s) == ("WaitingForCard", 0.0)
+
+
+def test_recreate_is_an_outage_though_a_card_is_free() -> None:
+    seen = went(free=1, rollout={"strategy": "Recreate"})
+    assert seen.outcome == "Complete"
+    assert seen.outage_s is not None
+    assert seen.outage_s >= WARMUP_S
+
+
+def test_cards_that_nobody_may_count_are_taken_for_none() -> None:
+    assert went(free=None).fewest_warm == 0
+
+
+def test_a_paused_rollout_stays_where_it_is() -> None:
+    seen = went(free=1, rollout={"paused": True})
+    assert (seen.outcome, seen.fewest_warm) == ("Paused", 1)
+
+
+def test_a_canary_rests_at_its_pods() -> None:
+    seen = went(replicas=2, free=1, rollout={"canary": {"pods": 1}})
+    assert seen.outcome == "CanaryHold"
+
+
+def test_a_first_start_has_no_outage_to_speak_of() -> None:
+    seen = went(pods=0, replicas=2, free=2)
+    assert (seen.outcome, seen.outage_s) == ("Complete", None)
+
+
+def test_pods_that_ask_for_no_card_need_none() -> None:
+    seen = went(free=0, accelerator={"resourceName": ""})
+    assert (seen.outcome, seen.outage_s) == ("Complete", 0.0)
+
+
+def test_the_steps_tell_the_order() -> None:
+    words = [step.what for step in went(free=1).steps]
+    kinds = [next(key for key in ("creates", "scales", "serves", "drains") if key in word) for word in words]
+    assert kinds[:4] == ["creates", "scales", "serves", "drains"]
+    assert [step.at_s for step in went(free=1).steps] == sorted(step.at_s for step in went(free=1).steps)

@@ -1,0 +1,152 @@
+"""`rollback` chooses the revision that a person means, and writes exactly what made it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from imageedit_operator.cli import gitops, recipes
+from imageedit_operator.cli.exits import CommandFailed, Exit, from_api
+from imageedit_operator.cli.history_view import build
+from imageedit_operator.cli.rollback_choice import choose, hash_of, recipe_of
+from imageedit_operator.errors import ApiError
+from unit.operator_cli import builders
+from unit.operator_cli.builders import NOW, deployment, resource, with_restart
+from unit.operator_shell.builders import merge
+
+A, B, C = (resource(name) for name in "abc")
+KEPT = [deployment(A), deployment(B), deployment(C)]
+
+
+def chosen(*, asked: str = "", present: Any = C, **status: Any) -> str:
+    named = {name: builders.hash_of(value) for name, value in status.items()}
+    found = choose(KEPT, named, asked=asked, present=builders.hash_of(present))
+    return str(recipe_of(found)["model"]["revision"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "revision"),
+    [
+        ({"asked": builders.hash_of(A)[:5]}, "a"),
+        ({"asked": "b"}, "b"),
+        ({"lastGoodRevision": A}, "a"),
+        ({"lastGoodRevision": C}, "b"),
+        ({"lastGoodRevision": C, "failedRevision": B}, "a"),
+        ({"present": A}, "c"),
+    ],
+)
+def test_a_revision_is_chosen_by_its_row(arguments: dict[str, Any], revision: str) -> None:
+    assert chosen(**arguments) == revision
+
+
+def test_a_revision_that_is_not_kept_is_not_found_and_the_kept_ones_are_named() -> None:
+    with pytest.raises(CommandFailed, match=builders.hash_of(A)) as refused:
+        chosen(asked="zzzz")
+    assert refused.value.code == Exit.NOT_FOUND
+
+
+def test_a_beginning_of_several_hashes_is_wrong_usage() -> None:
+    many = [deployment(resource(f"model-{number}")) for number in range(30)]
+    first = [hash_of(item)[0] for item in many]
+    twice = next(digit for digit in first if first.count(digit) > 1)
+    with pytest.raises(CommandFailed) as refused:
+        choose(many, {}, asked=twice, present="")
+    assert refused.value.code == Exit.USAGE
+
+
+def test_without_another_revision_there_is_nothing_to_go_back_to() -> None:
+    with pytest.raises(CommandFailed) as refused:
+        choose([deployment(A)], {}, asked="", present=builders.hash_of(A))
+    assert refused.value.code == Exit.NOT_FOUND
+
+
+def test_a_revision_of_an_older_operator_cannot_be_rebuilt() -> None:
+    with pytest.raises(CommandFailed, match="older operator"):
+        recipe_of(deployment(A, noted=False))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        resource("a"),
+        resource("a", accelerator={"device": "cpu", "resourceName": ""}),
+        resource("a", server={"image": "server:1", "sizes": ["128x128", "64x64"], "steps": {"standard": 8}}),
+        resource("a", model={"name": "x", "revision": "1", "source": {"pvc": {"claimName": "c", "path": "p"}}}),
+        with_restart(resource("a"), "2026-11-30T08:00:00Z"),
+    ],
+)
+@pytest.mark.parametrize(
+    "now",
+    [
+        resource("b", replicas=3, rollout={"paused": True}),
+        resource("b", model={"name": "q", "revision": "b", "source": {"hostPath": {"path": "/m"}}}),
+        with_restart(resource("b"), "2026-11-30T09:00:00Z"),
+    ],
+)
+def test_the_patch_makes_the_earlier_revision_and_touches_nothing_else(before: Any, now: Any) -> None:
+    recipe = recipe_of(deployment(before))
+    assert recipes.makes(now, recipe, builders.hash_of(before))
+    patched = with_restart(now, "")  # a copy
+    patched["metadata"]["annotations"] = dict(now["metadata"]["annotations"])
+
+    merge(patched, recipes.rollback_patch(now, recipe))
+
+    assert builders.hash_of(patched) == builders.hash_of(before)
+    for field in ("replicas", "rollout"):
+        assert patched["spec"].get(field) == now["spec"].get(field)
+
+
+def test_the_patch_is_bound_to_the_version_that_was_read() -> None:
+    assert recipes.rollback_patch(B, recipe_of(deployment(A)))["metadata"]["resourceVersion"] == "17"
+
+
+def test_a_recipe_that_makes_another_revision_is_noticed() -> None:
+    assert not recipes.makes(B, recipe_of(deployment(A)), builders.hash_of(C))
+
+
+def test_history_tells_what_changed_from_one_revision_to_the_next() -> None:
+    first, second, _ = build(C, KEPT, now=NOW)
+    assert first.changes == ()
+    assert [(change.field, change.before, change.after) for change in second.changes] == [("model.revision", "a", "b")]
+
+
+def test_history_says_which_revision_cannot_be_restored() -> None:
+    old, new = build(B, [deployment(A, noted=False), deployment(B)], now=NOW)
+    assert (old.restorable, new.restorable, new.changes) == (False, True, ())
+
+
+@pytest.mark.parametrize(
+    ("metadata", "owner"),
+    [
+        (
+            {"annotations": {"argocd.argoproj.io/tracking-id": "shop:imageedit.dev/x:team/edit"}},
+            "Argo CD application shop",
+        ),
+        ({"labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}, "Flux Kustomization apps"),
+        ({"labels": {"helm.toolkit.fluxcd.io/name": "shop"}}, "Flux HelmRelease shop"),
+        ({"annotations": {"meta.helm.sh/release-name": "shop"}}, "Helm release shop"),
+        ({}, ""),
+    ],
+)
+def test_who_else_writes_the_resource_is_named(metadata: dict[str, Any], owner: str) -> None:
+    assert gitops.owner({"metadata": metadata}) == owner
+    assert (owner or "If the resource comes from a repository") in gitops.advice({"metadata": metadata}, "it")
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "code", "words"),
+    [
+        (0, "refused", Exit.FAILED, "does not answer"),
+        (401, "Unauthorized", Exit.FAILED, "administrator"),
+        (403, "no", Exit.FAILED, "administrator"),
+        (404, "the server could not find the requested resource", Exit.NOT_FOUND, "install the operator"),
+        (404, 'namespaces "x" not found', Exit.NOT_FOUND, 'namespaces "x" not found'),
+        (409, "modified", Exit.FAILED, "Try again"),
+        (422, "spec.replicas: wrong", Exit.FAILED, "spec.replicas: wrong"),
+    ],
+)
+def test_a_refusal_of_the_cluster_ends_by_its_row(status: int, message: str, code: Exit, words: str) -> None:
+    ended = from_api(ApiError(status=status, reason="X", message=message))
+    assert ended.code == code
+    assert words in ended.message
