@@ -19,7 +19,8 @@ from support.kubectl import CommandFailed, Kubectl
 ROOT = Path(__file__).resolve().parents[2]
 RESOURCE_DEFINITION = ROOT / "crds" / "imageeditdeployments.yaml"
 SAMPLES = ROOT / "crds" / "samples"
-WEIGHTS = ROOT / "docs" / "samples" / "weights.yaml"
+BESIDE = [path for path in sorted((ROOT / "docs" / "samples").glob("*.yaml")) if path.stem != "httproute"]
+"""Samples of the documents, but for the one whose API is not part of Kubernetes."""
 PROMETHEUS = {"prometheus": {"address": "http://prometheus:9090"}}
 UNSET = object()
 
@@ -308,8 +309,9 @@ def test_a_sample_is_valid(kubectl: Kubectl, sample: Path) -> None:
     kubectl.run("create", "--dry-run=server", "--validate=strict", "-f", str(sample))
 
 
-def test_the_weights_sample_is_valid(kubectl: Kubectl) -> None:
-    kubectl.run("create", "--dry-run=server", "--validate=strict", "-f", str(WEIGHTS))
+@pytest.mark.parametrize("sample", BESIDE, ids=lambda path: path.stem)
+def test_a_sample_of_the_documents_is_valid(kubectl: Kubectl, sample: Path) -> None:
+    kubectl.run("create", "--dry-run=server", "--validate=strict", "-f", str(sample))
 
 
 def test_there_are_samples() -> None:
