@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncIterator
 
 import pytest
 
-from imageedit_server.worker.protocol import EditResult, NotStarted, WorkerError
+from imageedit_server.api.queue import EditQueue, OnStep
+from imageedit_server.worker.protocol import EditJob, EditResult, NotStarted, WorkerError
 from imageedit_server.worker.supervisor import WorkerPhase
 from server.workers import SMALL, WatchedWorker, edit_job, kill, running_worker, stub_settings
 
@@ -86,6 +88,16 @@ async def test_what_is_in_hand_can_be_cancelled_and_the_one_that_runs_goes_on(wo
     assert (await said(one), await said(other)) == ("picture", "WorkerError Cancelled")
 
 
+async def test_an_edit_that_waits_for_the_worker_s_hand_can_be_cancelled(worker: WatchedWorker) -> None:
+    one, other = await both(worker, {}, {})
+    steps: list[int] = []
+    third = asyncio.create_task(worker.edit(edit_job("third"), on_step=lambda step, _: steps.append(step)))
+    await asyncio.sleep(0)
+    worker.cancel("third")
+    assert [await said(task) for task in (one, other, third)] == ["picture", "picture", "WorkerError Cancelled"]
+    assert steps == []
+
+
 async def test_both_can_be_cancelled_at_once(worker: WatchedWorker) -> None:
     one, other = await both(worker, {}, {})
     worker.cancel("one")
@@ -107,3 +119,44 @@ async def test_without_a_worker_an_edit_is_not_started() -> None:
     async with running_worker(stub_settings(load_s=60.0)) as worker:
         with pytest.raises(NotStarted):
             await worker.edit(edit_job())
+
+
+async def test_what_was_not_begun_is_not_to_blame_for_the_loss(worker: WatchedWorker) -> None:
+    """A job that is blamed twice is put into quarantine."""
+    one, other = await both(worker, {}, {})
+    kill(worker.pid, signal.SIGKILL)
+    assert await said(one) == "WorkerError WorkerLost"
+    with pytest.raises(NotStarted) as raised:
+        await other
+    assert not raised.value.failure.sticky
+
+
+async def test_an_edit_whose_client_left_before_the_worker_got_it_is_not_done(worker: WatchedWorker) -> None:
+    """Clients of the next edit come and go while one edit runs: each of them was done in full afterwards."""
+    stepped: list[str] = []
+    half = asyncio.Event()
+
+    async def edit(job: EditJob, on_step: OnStep) -> EditResult:
+        def noted(step: int, steps: int) -> None:
+            stepped.append(job.job_id)
+            on_step(step, steps)
+            if 2 * step >= steps:
+                half.set()
+
+        return await worker.edit(job, on_step=noted)
+
+    queue = EditQueue(edit=edit, cancel=worker.cancel, now_s=time.monotonic)
+    queue.release()
+    turns = asyncio.create_task(queue.run())
+    first = queue.submit(edit_job("runs"))
+    async with asyncio.timeout(LONG_S):
+        await half.wait()
+        for name in ("leaves", "leaves too", "leaves as well"):
+            ticket = queue.submit(edit_job(name))
+            await asyncio.sleep(0)
+            queue.withdraw(ticket)
+        stays = queue.submit(edit_job("stays"))
+        await first.answer
+        await stays.answer
+    turns.cancel()
+    assert set(stepped) == {"runs", "stays"}

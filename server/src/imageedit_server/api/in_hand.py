@@ -40,7 +40,9 @@ class InHand:
 
     def take_back(self, ticket: Ticket) -> None:
         """This edit shall not be done, if it was sent ahead."""
-        if self.holds(ticket):
+        if self.holds(ticket) and self._result is not None:
+            # It may still be on its way: the worker takes no third one. Nobody waits for its result any more.
+            self._result.cancel()
             self.forget()
             self._cancel(ticket.job.job_id)
 

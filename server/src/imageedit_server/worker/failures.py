@@ -1,6 +1,8 @@
-"""Failures that are seen from outside the worker process."""
+"""Failures that have no error of the engine behind them."""
 
 from imageedit_server.worker.protocol import Reason, WorkerFailure
+
+CANCELLED = WorkerFailure(reason="Cancelled", message="the edit was cancelled", sticky=False)
 
 
 def lost(message: str, *, reason: Reason = "WorkerLost") -> WorkerFailure:

@@ -22,6 +22,7 @@ from imageedit_server.engine.select import build_engine
 from imageedit_server.engine.warmup import warm_up
 from imageedit_server.logs import fields
 from imageedit_server.worker.child import become_child, claim_pipes
+from imageedit_server.worker.failures import CANCELLED
 from imageedit_server.worker.framing import pack, read_message_blocking
 from imageedit_server.worker.protocol import (
     CancelJob,
@@ -42,8 +43,6 @@ EXIT_STICKY_FAULT = 2
 # One job runs and one is in hand; the names of earlier ones are of no use any more.
 _CANCELLED_AT_ONCE = 4
 _OUT_OF_MEMORY_IN_A_ROW = 2  # after the second one later results cannot be trusted
-
-CANCELLED = WorkerFailure(reason="Cancelled", message="the edit was cancelled", sticky=False)
 
 log = logging.getLogger("imageedit.worker")
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from imageedit_server.logs import fields
-from imageedit_server.worker.failures import away, lost, too_slow
+from imageedit_server.worker.failures import CANCELLED, away, lost, too_slow
 from imageedit_server.worker.framing import pack, read_message
 from imageedit_server.worker.process import describe_exit, end_process, start_process
 from imageedit_server.worker.protocol import (
@@ -87,6 +87,7 @@ class Worker:
         self._task: asyncio.Task[None] | None = None
         self._running: RunningEdit | None = None
         self._in_hand: RunningEdit | None = None
+        self._wait_for_room: set[str] = set()
         self._watchdogs: set[asyncio.Task[None]] = set()
         self._losses_at_s: list[float] = []
         self._why_killed: str | None = None
@@ -117,8 +118,7 @@ class Worker:
             NotStarted: no worker is ready, or it was lost before it began this edit.
             WorkerError: the edit failed or was cancelled, or the worker was lost while it ran.
         """
-        while self._running is not None and self._in_hand is not None:
-            await asyncio.wait([self._running.answer])
+        await self._room_for(job.job_id)
         if self.phase is not WorkerPhase.READY or self.pid is None or self.warm is None:
             raise NotStarted(self.failure or away(f"the worker is {self.phase.value}; try again in a moment"))
         warmed = self.warm.warmed(job.shape)
@@ -133,11 +133,12 @@ class Worker:
         return await asyncio.shield(running.answer)
 
     def cancel(self, job_id: str) -> None:
-        """End the running job at its next step, or the one in hand before its first: its `edit` raises `Cancelled`,
-        and the worker goes on.
+        """End the running job at its next step, or one that waits before its first: its `edit` raises `Cancelled`, and
+        the worker goes on.
 
         A job that is neither, or whose last step is done, ends by itself.
         """
+        self._wait_for_room.discard(job_id)
         known = [one.job.job_id for one in (self._running, self._in_hand) if one is not None]
         if job_id not in known or self.pid is None:
             return
@@ -248,6 +249,17 @@ class Worker:
                     self._begin_what_is_in_hand()
                 running.answer.set_exception(WorkerError(failure))
 
+    async def _room_for(self, job_id: str) -> None:
+        """Wait until the worker has no more than one edit."""
+        self._wait_for_room.add(job_id)
+        try:
+            while self._running is not None and self._in_hand is not None:
+                await asyncio.wait([self._running.answer])
+            if job_id not in self._wait_for_room:
+                raise WorkerError(CANCELLED)
+        finally:
+            self._wait_for_room.discard(job_id)
+
     def _begin(self, running: RunningEdit) -> None:
         self._running = running
         running.heard()
@@ -293,7 +305,7 @@ class Worker:
             running.answer.set_exception(WorkerError(failure))
         in_hand, self._in_hand = self._in_hand, None
         if in_hand is not None and not in_hand.answer.done():
-            in_hand.answer.set_exception(NotStarted(lost(f"the worker was lost before the edit began: {why}")))
+            in_hand.answer.set_exception(NotStarted(away(f"the worker was lost before the edit began: {why}")))
 
     def _count(self, reason: Reason) -> None:
         if self._on_failure is not None:
