@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from imageedit_server.api import edits, requests, responses
-from imageedit_server.api.edits import Edited, Received
+from imageedit_server.api.edits import Edited
 from imageedit_server.api.job_runner import NotNow
 from imageedit_server.api.pieces import File, json_pieces
+from imageedit_server.api.preparing import Received
 from imageedit_server.api.service import Service
 from imageedit_server.api.ticket import Ticket
 from imageedit_server.api.turn import Done

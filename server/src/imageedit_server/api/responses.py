@@ -6,10 +6,11 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from imageedit_server.api.edits import Edited, Received, limits_of
+from imageedit_server.api.edits import Edited, limits_of
 from imageedit_server.api.fields import LOWEST_STEPS, MAX_FEATHER_PX, MAX_N, MAX_PROMPT_CHARACTERS
 from imageedit_server.api.files import ResultFiles
 from imageedit_server.api.pieces import File, base64_pieces
+from imageedit_server.api.preparing import Received
 from imageedit_server.api.service import Service
 from imageedit_server.errors import EditFailed
 from imageedit_server.worker.protocol import Capabilities

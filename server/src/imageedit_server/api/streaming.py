@@ -15,8 +15,9 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from imageedit_server.api.answers import CLIENT_CLOSED_REQUEST, Told, error_object
-from imageedit_server.api.edits import Edited, Received, start
+from imageedit_server.api.edits import Edited, start
 from imageedit_server.api.pieces import File, json_pieces
+from imageedit_server.api.preparing import Received
 from imageedit_server.api.responses import facts
 from imageedit_server.api.service import Service
 from imageedit_server.api.standing import Standing, standing_of
