@@ -87,7 +87,7 @@ def test_each_library_of_the_engine_must_be_there(name: str) -> None:
 @pytest.mark.parametrize(
     ("libraries", "version", "environment", "level", "said"),
     [
-        (False, "", {}, "fail", "mount /usr/local/Ascend/driver from the node"),
+        (False, "", {}, "fail", "mount the node's /usr/local/Ascend/driver"),
         (False, "25.2.0", {"ASCEND_DOCKER_RUNTIME": "True"}, "fail", "NODRV"),
         (True, "", {}, "warn", "does not mount /usr/local/Ascend/driver/version.info"),
         (True, "25.2.0", {}, "ok", "25.2.0"),
