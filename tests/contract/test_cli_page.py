@@ -14,6 +14,7 @@ from imageedit_operator.cli import arguments
 from imageedit_operator.cli.condition_view import ConditionView
 from imageedit_operator.cli.decision_view import DecisionView
 from imageedit_operator.cli.documents import document
+from imageedit_operator.cli.edit import Made
 from imageedit_operator.cli.exits import Exit
 from imageedit_operator.cli.forecast import Step
 from imageedit_operator.cli.history_view import PastRevision
@@ -75,6 +76,7 @@ def test_the_page_has_every_role() -> None:
         PastRevision,
         Change,
         Written,
+        Made,
         PlanView,
         Child,
         PlanCards,

@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from imageedit_operator.cli import arguments, history, pause, plan, restart, rollback, status
+from imageedit_operator.cli import arguments, edit, history, pause, plan, restart, rollback, status
 from imageedit_operator.cli.exits import CommandFailed, Exit, from_api
 from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.session import Place, Session, session
@@ -47,6 +47,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 async def _run(asked: argparse.Namespace) -> Exit:
+    if asked.command == "edit":  # it may do without a cluster
+        return await edit.run(asked)
     place = Place(kubeconfig=asked.kubeconfig, context=asked.context, namespace=asked.namespace)
     async with session(place) as opened:
         return await _command(asked, opened)
@@ -67,10 +69,8 @@ async def _command(asked: argparse.Namespace, opened: Session) -> Exit:
             return await rollback.run(opened, asked.name, to=asked.to, json=asked.json)
         case "pause" | "resume":
             return await pause.run(opened, asked.name, paused=asked.command == "pause", json=asked.json)
-        case "restart":
-            return await restart.run(opened, asked.name, json=asked.json)
         case _:
-            raise CommandFailed(Exit.USAGE, f"{asked.command} is not there yet.")
+            return await restart.run(opened, asked.name, json=asked.json)
 
 
 # | stdout     | NO_COLOR | TERM | colours | width                       |

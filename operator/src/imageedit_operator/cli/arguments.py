@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 PROGRAM = "kubectl imageedit"
 
@@ -15,7 +16,8 @@ EXAMPLES = {
     "": """
   kubectl imageedit status                      every service of the namespace
   kubectl imageedit plan -f qwen-edit.yaml      what applying the file would do
-  kubectl imageedit rollback qwen-edit          back to the last good revision""",
+  kubectl imageedit rollback qwen-edit          back to the last good revision
+  kubectl imageedit edit in.png "make the background blue" -o out.png""",
     "status": """
   kubectl imageedit status                      every service of the namespace
   kubectl imageedit status qwen-edit -n shop    one of them
@@ -37,19 +39,31 @@ EXAMPLES = {
   kubectl imageedit resume qwen-edit""",
     "restart": """
   kubectl imageedit restart qwen-edit""",
+    "edit": """
+  kubectl imageedit edit in.png "make the background blue" -o out.png
+  kubectl imageedit edit in.png "add a hat" --service qwen-edit -n shop --seed 7
+  kubectl imageedit edit in.png "add a hat" --url http://127.0.0.1:8000 --api-key-file key.txt""",
 }
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The command and its values; argparse ends the program with 2 where they are wrong."""
-    asked = parser().parse_args(list(arguments))
-    asked.json = asked.output == "json"
+    whole = parser()
+    asked = whole.parse_args(list(arguments))
+    if asked.command == "edit":
+        formats = [value for value in asked.output if value in ("json", "text")]
+        files = [value for value in asked.output if value not in ("json", "text")]
+        if len(files) > 1:
+            whole.error("edit writes one picture: give -o OUT once")
+        asked.json, asked.out = "json" in formats, Path(files[0]) if files else None
+    else:
+        asked.json = asked.output == "json"
     return asked
 
 
 def parser() -> argparse.ArgumentParser:
     """All commands."""
-    words = "Look at image editing services, plan, hold and undo their changes."
+    words = "Look at image editing services, plan and undo their changes, and edit pictures with them."
     whole = argparse.ArgumentParser(
         prog=PROGRAM,
         description=words,
@@ -59,6 +73,7 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _looking(commands)
     _changing(commands)
+    _edit(commands)
     return whole
 
 
@@ -96,11 +111,42 @@ def _changing(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     _name(_command(commands, "restart", "Replace every pod by one of the same spec: writes an annotation."))
 
 
+def _edit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    edit = _command(
+        commands,
+        "edit",
+        "Edit a picture with a service of the cluster.",
+        "The picture goes through the API server to the Service, or straight to --url.",
+        outputs=False,
+    )
+    add = edit.add_argument
+    add("image", type=Path, metavar="IMAGE", help="a PNG, JPEG or WebP file")
+    add("prompt", metavar="PROMPT", help="what to change")
+    add(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        metavar="OUT",
+        help="file for the result (default: IMAGE-edited.png); json prints what made it as a document",
+    )
+    add("--force", action="store_true", help="write over OUT where it exists")
+    add("--service", default="", metavar="NAME", help="the resource; not needed where the namespace has one only")
+    add("--url", default="", help="go straight to the API at this address, without a cluster")
+    add("--api-key-file", type=Path, metavar="FILE", help="file whose first line is the API key; needs --url")
+    add("--size", default="", help="auto, original or WIDTHxHEIGHT (default: the service's)")
+    add("--seed", type=int, help="the same seed gives the same result")
+    add("--steps", type=int, help="denoising steps (default: the service's)")
+    add("--timeout", type=_seconds, default=600.0, metavar="SECONDS", help="give up after so long (default 600)")
+
+
 def _command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
     short: str,
     more: str = "",
+    *,
+    outputs: bool = True,
 ) -> argparse.ArgumentParser:
     made = commands.add_parser(
         name,
@@ -114,7 +160,9 @@ def _command(
     made.add_argument(
         "--kubeconfig", default="", metavar="FILE", help="kubeconfig (default: KUBECONFIG, ~/.kube/config)"
     )
-    made.add_argument("-o", "--output", choices=("text", "json"), default="text", help="what to print (default text)")
+    if outputs:
+        choices = ("text", "json")
+        made.add_argument("-o", "--output", choices=choices, default="text", help="what to print (default text)")
     return made
 
 
@@ -124,3 +172,13 @@ def _name(command: argparse.ArgumentParser) -> None:
 
 def _epilog(name: str) -> str:
     return f"examples:{EXAMPLES[name]}\n\n{EXITS}"
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to 86400")
+    return seconds
