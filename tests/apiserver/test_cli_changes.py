@@ -23,6 +23,7 @@ from imageedit_operator.core import manifests
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, KubeClient, Manifest
+from localcluster import controlplane
 from localcluster.controlplane import ControlPlane
 
 __all__ = ["plane"]
@@ -214,6 +215,14 @@ async def test_the_namespace_is_that_of_the_context_unless_named(tmp_path: Path,
     assert [item["name"] for item in ran.document()["items"]] == ["here"]
 
 
+async def test_a_cluster_without_the_kind_is_told_to_install_the_operator() -> None:
+    with controlplane.up_only() as bare:
+        ran = [await cli(bare, *words) for words in (("status",), ("history", "edit"))]
+
+    assert [end.code for end in ran] == [3, 3]
+    assert all("install the operator first" in end.err for end in ran)
+
+
 async def test_a_namespace_without_resources_says_so(plane: ControlPlane) -> None:
     async with client(plane) as kube:
         namespace = await new_namespace(kube)
@@ -241,6 +250,6 @@ def test_kubectl_finds_the_plugin(tmp_path: Path, plane: ControlPlane) -> None:
     assert done.returncode == 3, done.stderr
 
 
-@pytest.mark.parametrize("arguments", [(), ("status", "a", "b"), ("history",), ("nothing",)])
+@pytest.mark.parametrize("arguments", [(), ("status", "a", "b"), ("status", "a", "-A"), ("history",), ("nothing",)])
 async def test_wrong_arguments_end_with_2(plane: ControlPlane, arguments: tuple[str, ...]) -> None:
     assert (await cli(plane, *arguments)).code == 2

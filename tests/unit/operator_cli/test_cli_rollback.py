@@ -135,18 +135,20 @@ def test_who_else_writes_the_resource_is_named(metadata: dict[str, Any], owner: 
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "code", "words"),
+    ("status", "reason", "message", "code", "words"),
     [
-        (0, "refused", Exit.FAILED, "does not answer"),
-        (401, "Unauthorized", Exit.FAILED, "administrator"),
-        (403, "no", Exit.FAILED, "administrator"),
-        (404, "the server could not find the requested resource", Exit.NOT_FOUND, "install the operator"),
-        (404, 'namespaces "x" not found', Exit.NOT_FOUND, 'namespaces "x" not found'),
-        (409, "modified", Exit.FAILED, "Try again"),
-        (422, "spec.replicas: wrong", Exit.FAILED, "spec.replicas: wrong"),
+        (0, "Unreachable", "refused", Exit.FAILED, "does not answer"),
+        (401, "Unauthorized", "Unauthorized", Exit.FAILED, "administrator"),
+        (403, "Forbidden", "no", Exit.FAILED, "administrator"),
+        (404, "Http404", "404 page not found", Exit.NOT_FOUND, "install the operator"),
+        (404, "NotFound", 'namespaces "x" not found', Exit.NOT_FOUND, 'namespaces "x" not found'),
+        (409, "Conflict", "modified", Exit.FAILED, "Try again"),
+        (422, "Invalid", "spec.replicas: wrong", Exit.FAILED, "spec.replicas: wrong"),
     ],
 )
-def test_a_refusal_of_the_cluster_ends_by_its_row(status: int, message: str, code: Exit, words: str) -> None:
-    ended = from_api(ApiError(status=status, reason="X", message=message))
+def test_a_refusal_of_the_cluster_ends_by_its_row(
+    status: int, reason: str, message: str, code: Exit, words: str
+) -> None:
+    ended = from_api(ApiError(status=status, reason=reason, message=message))
     assert ended.code == code
     assert words in ended.message

@@ -14,13 +14,14 @@ from imageedit_operator.cli import arguments, edit, history, pause, plan, restar
 from imageedit_operator.cli.exits import CommandFailed, Exit, from_api
 from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.session import Place, Session, session
+from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.errors import ApiError
 
 INTERRUPTED = 130
 """What shells use for Ctrl-C."""
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one return an end
     """The exit code. What goes wrong is one sentence on stderr, never a stack trace."""
     asked = arguments.parse(sys.argv[1:] if words is None else words)
     debugging = bool(os.environ.get("IMAGEEDIT_DEBUG"))
@@ -34,6 +35,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return _refused(error)
     except ApiError as error:
         return _refused(from_api(error))
+    except InvalidResource as error:
+        return _refused(CommandFailed(Exit.FAILED, f"The spec of the resource cannot be read: {error}. Correct it."))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # `| head` has seen enough

@@ -57,6 +57,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             whole.error("edit writes one picture: give -o OUT once")
         asked.json, asked.out = "json" in formats, Path(files[0]) if files else None
     else:
+        if asked.command == "status" and asked.name and asked.all_namespaces:
+            whole.error("status takes a NAME or -A, not both")
         asked.json = asked.output == "json"
     return asked
 

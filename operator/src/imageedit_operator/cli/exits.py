@@ -32,6 +32,11 @@ class CommandFailed(Exception):
         self.message = message
 
 
+def is_unknown_kind(error: ApiError) -> bool:
+    """Whether the cluster has no such kind at all: then it is a bare 404, and no Status that names an object."""
+    return error.not_found and error.reason == "Http404"
+
+
 # | the apiserver's answer           | exit code | the sentence adds                     |
 # | none                             | FAILED    | what to check                         |
 # | 401, 403                         | FAILED    | whom to ask                           |
@@ -46,7 +51,7 @@ def from_api(error: ApiError) -> CommandFailed:
         return CommandFailed(Exit.FAILED, f"The cluster does not answer: {message}. Check the address and the context.")
     if error.status in (401, 403):
         return CommandFailed(Exit.FAILED, f"The cluster refuses it: {message}. Ask its administrator for the right.")
-    if error.not_found and "could not find the requested resource" in message:
+    if is_unknown_kind(error):
         words = "The cluster does not know ImageEditDeployments; install the operator first, or choose another context."
         return CommandFailed(Exit.NOT_FOUND, words)
     if error.not_found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from imageedit_operator.cli.exits import CommandFailed, Exit
+from imageedit_operator.cli.exits import CommandFailed, Exit, is_unknown_kind
 from imageedit_operator.core.observed import Known, Unknown, WarmReport
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import DEPLOYMENTS, EVENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Kube, Manifest
@@ -30,7 +30,7 @@ async def resource(kube: Kube, namespace: str, name: str) -> Manifest:
     try:
         return await kube.get(IMAGE_EDIT_DEPLOYMENTS, namespace, name)
     except ApiError as error:
-        if error.not_found and "could not find the requested resource" not in error.message:
+        if error.not_found and not is_unknown_kind(error):
             words = f"There is no ImageEditDeployment {name} in namespace {namespace}. Choose one with -n, or look with"
             raise CommandFailed(Exit.NOT_FOUND, f"{words} kubectl get ied -A.") from error
         raise

@@ -9,7 +9,7 @@ import aiohttp
 
 from imageedit_operator.cli import dry_run, files, plan_text, plan_view
 from imageedit_operator.cli.documents import as_text
-from imageedit_operator.cli.exits import CommandFailed, Exit
+from imageedit_operator.cli.exits import CommandFailed, Exit, is_unknown_kind
 from imageedit_operator.cli.plan_view import PlanView
 from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.session import Session
@@ -63,6 +63,6 @@ async def _live(session: Session, namespace: str, name: str) -> Manifest | None:
     try:
         return await session.kube.get(IMAGE_EDIT_DEPLOYMENTS, namespace, name)
     except ApiError as error:
-        if error.not_found and "could not find the requested resource" not in error.message:
+        if error.not_found and not is_unknown_kind(error):
             return None
         raise
