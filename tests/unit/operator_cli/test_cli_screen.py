@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from imageedit_operator.cli.screen import Branch, Cell, Screen, aligned, duration, table, tree
+from imageedit_operator.cli.screen import Branch, Cell, Screen, aligned, duration, screen_for, table, tree
 
 FILE = Screen()
 NARROW = Screen(width=40)
@@ -63,6 +63,20 @@ def test_control_characters_of_the_cluster_do_not_reach_the_terminal() -> None:
     lines = tree(Branch(cells=(Cell(evil),), words=evil), FILE) + table([[Cell(evil)]], FILE)
 
     assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "screen"),
+    [
+        (True, {}, Screen(width=100, colour=True)),
+        (True, {"NO_COLOR": ""}, Screen(width=100, colour=True)),
+        (True, {"NO_COLOR": "1"}, Screen(width=100)),
+        (True, {"TERM": "dumb"}, Screen(width=100)),
+        (False, {}, Screen()),
+    ],
+)
+def test_colours_and_width_are_those_of_a_terminal(terminal: bool, environment: dict[str, str], screen: Screen) -> None:
+    assert screen_for(terminal=terminal, columns=100, environment=environment) == screen
 
 
 @pytest.mark.parametrize(

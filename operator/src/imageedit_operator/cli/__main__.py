@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from imageedit_operator.cli import arguments, edit, history, pause, plan, restart, rollback, status
 from imageedit_operator.cli.exits import CommandFailed, Exit, from_api
-from imageedit_operator.cli.screen import Screen
+from imageedit_operator.cli.screen import screen_for
 from imageedit_operator.cli.session import Place, Session, session
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.errors import ApiError
@@ -58,7 +58,8 @@ async def _run(asked: argparse.Namespace) -> Exit:
 
 
 async def _command(asked: argparse.Namespace, opened: Session) -> Exit:
-    screen = screen_of_stdout()
+    columns = shutil.get_terminal_size().columns
+    screen = screen_for(terminal=sys.stdout.isatty(), columns=columns, environment=os.environ)
     match asked.command:
         case "status":
             everywhere = asked.all_namespaces
@@ -74,19 +75,6 @@ async def _command(asked: argparse.Namespace, opened: Session) -> Exit:
             return await pause.run(opened, asked.name, paused=asked.command == "pause", json=asked.json)
         case _:
             return await restart.run(opened, asked.name, json=asked.json)
-
-
-# | stdout     | NO_COLOR | TERM | colours | width                       |
-# | a terminal | unset    | any  | yes     | that of the terminal        |
-# | a terminal | set      | any  | no      | that of the terminal        |
-# | a terminal | any      | dumb | no      | that of the terminal        |
-# | else       | any      | any  | no      | lines as long as they come  |
-def screen_of_stdout() -> Screen:
-    """How to write to where stdout goes."""
-    if not sys.stdout.isatty():
-        return Screen()
-    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    return Screen(width=shutil.get_terminal_size().columns, colour=not plain)
 
 
 def _refused(error: CommandFailed) -> int:

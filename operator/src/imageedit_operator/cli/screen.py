@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 NARROWEST = 24
@@ -23,6 +23,19 @@ class Screen:
         """The text in its colour, where there are colours; what pods and files say must not steer a terminal."""
         text = printable(text)
         return f"\x1b[{_CODES[tone]}m{text}\x1b[0m" if self.colour and tone and text else text
+
+
+# | stdout     | NO_COLOR | TERM | colours | width                       |
+# | a terminal | unset    | any  | yes     | that of the terminal        |
+# | a terminal | set      | any  | no      | that of the terminal        |
+# | a terminal | any      | dumb | no      | that of the terminal        |
+# | else       | any      | any  | no      | lines as long as they come  |
+def screen_for(*, terminal: bool, columns: int, environment: Mapping[str, str]) -> Screen:
+    """How to write to where stdout goes."""
+    if not terminal:
+        return Screen()
+    plain = bool(environment.get("NO_COLOR")) or environment.get("TERM") == "dumb"
+    return Screen(width=columns, colour=not plain)
 
 
 @dataclass(frozen=True, slots=True)
