@@ -67,7 +67,7 @@ POD_FIELD_RULES: list[tuple[dict[str, Any], str]] = [
     (_mount("/usr/local/Ascend/driver"), ELSEWHERE),
     (_mount("/data", subPath="../b"), 'subPath must be relative to the volume, without ".."'),
     # accelerator
-    ({"accelerator.injection": "Guess"}, 'supported values: "Auto", "Runtime", "Plugin", "Privileged"'),
+    ({"accelerator.injection": "Guess"}, 'supported values: "Auto", "Runtime", "Plugin", "Privileged", "DRA"'),
     (
         {"accelerator": {"injection": "Plugin", "runtimeClassName": "ascend"}},
         "a runtimeClassName belongs to injection Auto and Runtime",
@@ -78,6 +78,12 @@ POD_FIELD_RULES: list[tuple[dict[str, Any], str]] = [
     ({"accelerator.deviceGroup": 0}, "spec.accelerator.deviceGroup in body should be greater than or equal to 1"),
     ({"accelerator.nodeSelector": {f"l{n}": "x" for n in range(17)}}, "must have at most 16 items"),
     ({"accelerator.tolerations": [{"operator": "In"}]}, 'supported values: "Equal", "Exists"'),
+    ({"accelerator.compileCache": {}}, "spec.accelerator.compileCache.hostPath: Required value"),
+    ({"accelerator.compileCache": {"hostPath": "a/b"}}, "the folder of the compile cache must be absolute"),
+    ({"accelerator.deviceClassName": "NPU"}, "deviceClassName must be the name of a DeviceClass"),
+    # service
+    ({"service.type": "ExternalName"}, 'supported values: "ClusterIP", "NodePort", "LoadBalancer"'),
+    ({"service.annotations": {f"a{n}": "x" for n in range(33)}}, "must have at most 32 items"),
     # the rest
     ({"server.imagePullSecrets": [{}]}, "spec.server.imagePullSecrets[0].name: Required value"),
     ({"server.serviceAccountName": ""}, "spec.server.serviceAccountName in body should be at least 1 chars long"),
@@ -119,6 +125,8 @@ POD_FIELD_GOOD: list[dict[str, Any]] = [
     {"accelerator": {"injection": "Runtime", "runtimeClassName": "ascend.v1", "deviceGroup": 1001}},
     {"accelerator": {"injection": "Plugin", "driverRoot": "/var/lib/Ascend/driver"}},
     {"accelerator": {"injection": "Privileged"}},
+    {"accelerator": {"injection": "DRA", "deviceClassName": "npu.example", "compileCache": {"hostPath": "/data/ops"}}},
+    {"service": {"type": "LoadBalancer", "annotations": {"lb.example/scheme": "internal"}}},
     {"accelerator.nodeSelector": {"node.kubernetes.io/npu.chip.name": "910B3"}},
     {"accelerator.tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoSchedule"}]},
 ]

@@ -272,7 +272,9 @@ def test_what_is_left_out_gets_its_default(kubectl: Kubectl) -> None:
         "injection": "Auto",
         "driverRoot": "/usr/local/Ascend/driver",
         "deviceGroup": 1000,
+        "deviceClassName": "npu.huawei.com",
     }
+    assert spec["service"] == {"type": "ClusterIP"}
     assert spec["replicas"] == 1
     assert spec["rollout"] == {
         "strategy": "Auto",

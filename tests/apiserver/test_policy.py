@@ -95,6 +95,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"server.volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "hostPath": {"path": "/etc"}}]},
         "a hostPath in spec.server.volumes reaches a folder of the node",
     ),
+    ({"accelerator.compileCache": {"hostPath": "/etc"}}, "spec.accelerator.compileCache writes into a folder"),
     ({"accelerator.injection": "Privileged"}, "spec.accelerator.injection Privileged gives the pod every card"),
     ({"server.serviceAccountName": "edit"}, "spec.server.serviceAccountName may be left out, or be one of default"),
     ({"accelerator.driverRoot": "/opt/driver"}, "spec.accelerator.driverRoot is mounted from the node"),
@@ -105,6 +106,7 @@ PASSES: list[dict[str, Any]] = [
     {"model.source": {"pvc": {"claimName": "models"}}},
     {"server.volumes": [{"name": "a", "secret": {"secretName": "s"}}]},
     {"accelerator": {"injection": "Plugin"}},
+    {"accelerator": {"injection": "DRA"}},
     {"accelerator": {"injection": "Runtime", "runtimeClassName": "ascend"}},
     {"server.serviceAccountName": "default"},
 ]

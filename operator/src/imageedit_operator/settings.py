@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from imageedit_operator.core.accelerator import INJECTIONS, AutoInjection
+from imageedit_operator.core.accelerator import AUTO_INJECTIONS, AutoInjection
 from imageedit_operator.core.election import Timing
 from imageedit_operator.errors import SettingsInvalid
 
@@ -64,7 +64,7 @@ def load(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
         lease_name=_name("lease-name", arguments.lease_name),
         lease_namespace=_name("lease-namespace", arguments.lease_namespace) if arguments.lease_namespace else "",
         auto=AutoInjection(
-            injection=_one_of("auto-injection", arguments.auto_injection, INJECTIONS[1:]),
+            injection=_one_of("auto-injection", arguments.auto_injection, AUTO_INJECTIONS),
             runtime_class=_runtime_class(arguments.runtime_class),
         ),
         timing=_timing(arguments),
@@ -99,7 +99,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     flag("leader-elect", "on", "on: act only while holding the Lease; off: act at once")
     flag("lease-name", "imageedit-operator", "name of the Lease that the replicas of one installation share")
     flag("lease-namespace", "", "namespace of the Lease, empty for the pod's own")
-    flag("auto-injection", "Runtime", "what accelerator.injection Auto stands for: " + ", ".join(INJECTIONS[1:]))
+    flag("auto-injection", "Runtime", "what accelerator.injection Auto stands for: " + ", ".join(AUTO_INJECTIONS))
     flag(
         "runtime-class", "", "RuntimeClass of pods with injection Runtime that name none, empty for the node's default"
     )

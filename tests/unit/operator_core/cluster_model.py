@@ -13,6 +13,7 @@ from typing import Any
 from imageedit_operator.core import resource as resources
 from imageedit_operator.core.actions import (
     Action,
+    ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
     DeleteDeployment,
@@ -310,6 +311,8 @@ class Cluster:
         match action:
             case ApplyService():
                 self.service = True
+            case ApplyClaimTemplate():
+                pass  # these pods request their cards as numbers
             case CreateDeployment():
                 meta = action.manifest["metadata"]
                 if meta["name"] not in self.deployments:

@@ -9,7 +9,7 @@ import pytest
 
 from imageedit_operator.core import manifests
 from imageedit_operator.core import resource as resources
-from imageedit_operator.core.accelerator import INJECTIONS, AutoInjection
+from imageedit_operator.core.accelerator import AUTO_INJECTIONS, INJECTIONS, AutoInjection
 from imageedit_operator.core.injection import Injection, injection
 from imageedit_operator.core.revision import revision_hash
 from unit.operator_core.builders import CARD, manifest
@@ -38,6 +38,7 @@ def pod(auto: AutoInjection | None = None, **accelerator: Any) -> dict[str, Any]
         ({"injection": "Runtime"}, CHART_CLASS, "from-the-chart", False, False),
         ({"injection": "Plugin"}, CHART_CLASS, "", True, False),
         ({"injection": "Privileged"}, CHART_CLASS, "", True, True),
+        ({"injection": "DRA"}, AutoInjection(injection="Plugin", runtime_class="x"), "", False, False),
         ({"runtimeClassName": "ascend"}, AutoInjection(injection="Plugin"), "ascend", False, False),
         ({}, AutoInjection(), "", False, False),
         ({}, CHART_CLASS, "from-the-chart", False, False),
@@ -95,16 +96,71 @@ def test_pods_go_where_the_user_says_and_bear_the_taint_of_their_card() -> None:
 
 @pytest.mark.parametrize("device", ["npu", "cpu"])
 @pytest.mark.parametrize("way", INJECTIONS)
-@pytest.mark.parametrize("auto", INJECTIONS[1:])
+@pytest.mark.parametrize("auto", AUTO_INJECTIONS)
 def test_no_rendering_chooses_a_card_or_gives_one_to_an_init_container(device: str, way: str, auto: str) -> None:
     made = pod(AutoInjection(injection=auto), device=device, injection=way)
     assert "VISIBLE_DEVICES" not in json.dumps(made)
     assert "initContainers" not in made
     assert "command" not in made["containers"][0]
     amounts = made["containers"][0]["resources"]
-    assert amounts["requests"][CARD] == amounts["limits"][CARD] == "1"
+    if (device, way) == ("npu", "DRA"):
+        assert amounts == {"claims": [{"name": "card"}]}
+    else:
+        assert amounts == {"requests": {CARD: "1"}, "limits": {CARD: "1"}}
 
 
 def test_what_the_operator_was_told_makes_no_new_revision() -> None:
     one, other = parsed(AutoInjection()), parsed(AutoInjection(injection="Plugin"))
     assert revision_hash(one) == revision_hash(other)
+
+
+def test_a_claimed_card_comes_from_a_template_of_its_class_and_count() -> None:
+    whole = parsed(AutoInjection(), injection="DRA", deviceClassName="npu.example", count=2)
+    template = manifests.claim_template(whole)
+    assert template is not None
+    (request,) = template["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"] == {"deviceClassName": "npu.example", "allocationMode": "ExactCount", "count": 2}
+    made = manifests.deployment(whole, "abc")["spec"]["template"]["spec"]
+    assert made["resourceClaims"] == [
+        {"name": "card", "resourceClaimTemplateName": template["metadata"]["name"]},
+    ]
+
+
+def test_claims_of_other_content_have_a_template_of_another_name() -> None:
+    made = [
+        manifests.claim_template(parsed(AutoInjection(), injection="DRA", count=count))["metadata"]["name"]  # type: ignore[index]
+        for count in (1, 1, 2)
+    ]
+    assert made[0] == made[1] != made[2]
+
+
+@pytest.mark.parametrize("given", [{}, {"injection": "Plugin"}, {"injection": "DRA", "device": "cpu"}])
+def test_pods_that_count_cards_have_no_claim(given: dict[str, Any]) -> None:
+    assert manifests.claim_template(parsed(AutoInjection(), **given)) is None
+    assert "resourceClaims" not in pod(**given)
+
+
+def test_a_pod_that_claims_its_card_requests_no_extended_resource() -> None:
+    assert parsed(AutoInjection(), injection="DRA").accelerator.extended_resource == ""
+    assert parsed(AutoInjection(), injection="DRA", device="cpu").accelerator.extended_resource == CARD
+
+
+def test_compiled_operators_are_kept_apart_for_each_image() -> None:
+    def cache(image: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        whole = resources.parse(
+            manifest(server={"image": image}, accelerator={"compileCache": {"hostPath": "/data/ops"}})
+        )
+        made = manifests.deployment(whole, "abc")["spec"]["template"]["spec"]
+        (volume,) = [item for item in made["volumes"] if item["name"] == "compile-cache"]
+        (mount,) = [item for item in made["containers"][0]["volumeMounts"] if item["name"] == "compile-cache"]
+        env = {item["name"]: item.get("value") for item in made["containers"][0]["env"]}
+        assert env["ASCEND_CACHE_PATH"] == env["ACL_OP_COMPILER_CACHE_DIR"] == mount["mountPath"]
+        return volume, mount
+
+    (volume, one), (_, again), (_, other) = cache("server:1"), cache("server:1"), cache("server:2")
+    assert volume["hostPath"] == {"path": "/data/ops", "type": "Directory"}
+    assert one["subPath"] == again["subPath"] != other["subPath"]
+
+
+def test_a_cpu_pod_has_no_compile_cache() -> None:
+    assert "compile-cache" not in json.dumps(pod(device="cpu", compileCache={"hostPath": "/data/ops"}))

@@ -62,6 +62,15 @@ def test_the_service_shows_only_ready_pods_on_port_80() -> None:
     assert [(port["port"], port["targetPort"]) for port in spec["ports"]] == [(80, "api")]
 
 
+def test_the_service_is_offered_as_the_spec_says() -> None:
+    annotations = {"lb.example/scheme": "internal"}
+    made = manifests.service(resource(service={"type": "LoadBalancer", "annotations": annotations}))
+    assert (made["spec"]["type"], made["metadata"]["annotations"]) == ("LoadBalancer", annotations)
+    plain = manifests.service(resource())
+    assert plain["spec"]["type"] == "ClusterIP"
+    assert "annotations" not in plain["metadata"]
+
+
 def test_arguments_follow_the_contract_and_the_entrypoint_stays() -> None:
     made = container(server={"image": "i", "sizes": ["768x768", "768x576"], "steps": {"standard": 8}})
     assert "command" not in made

@@ -8,6 +8,7 @@ from typing import Any
 
 from imageedit_operator.core import status as statuses
 from imageedit_operator.core.actions import (
+    ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
     DeleteDeployment,
@@ -71,6 +72,11 @@ def test_a_new_resource_gets_its_service_and_an_empty_deployment() -> None:
     assert made.requeue_after_s == 2
     assert made.status["phase"] == "Pending"
     assert made.status["selector"].startswith("imageedit.dev/deployment=edit")
+
+
+def test_what_claims_of_cards_are_made_from_comes_before_the_pods_that_name_it() -> None:
+    made = planned(Observed(), resource(accelerator={"injection": "DRA"}))
+    assert [type(action) for action in made.actions] == [ApplyService, ApplyClaimTemplate, CreateDeployment]
 
 
 def test_a_resource_on_its_way_out_is_left_to_its_owner_references() -> None:

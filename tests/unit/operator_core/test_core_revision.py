@@ -33,6 +33,8 @@ MORE_OF_CARDS: list[dict[str, Any]] = [
     {"deviceGroup": 1001},
     {"nodeSelector": {"chip": "910B3"}},
     {"tolerations": [{"operator": "Exists"}]},
+    {"compileCache": {"hostPath": "/data/ops"}},
+    {"injection": "DRA", "deviceClassName": "npu.example"},
 ]
 MODEL = {"name": "qwen", "revision": "a", "source": {"demo": {}}}
 
@@ -66,6 +68,7 @@ def test_a_field_of_the_pod_makes_a_new_revision(change: dict[str, Any]) -> None
         {"replicas": 7},
         {"autoscaling": autoscaling()},
         {"rollout": {"strategy": "Recreate"}},
+        {"service": {"type": "NodePort", "annotations": {"a": "b"}}},
         {"server": {"image": "server:1", "sizes": ["768x768"], "steps": {"standard": 16}, "queue": {"hardLimit": 50}}},
         {"accelerator": {"device": "npu", "resourceName": "huawei.com/Ascend910", "count": 1}},
         {"accelerator": {"injection": "Auto", "driverRoot": "/usr/local/Ascend/driver/", "deviceGroup": 1000}},

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from imageedit_operator.core.actions import (
     Action,
+    ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
     DeleteDeployment,
@@ -54,6 +55,12 @@ async def test_a_service_is_applied() -> None:
     kube = cluster()
     await execute(kube, ApplyService(manifest={"metadata": {"name": "edit"}}))
     assert kube.writes() == [("apply", "services", "edit")]
+
+
+async def test_a_template_of_claims_is_applied() -> None:
+    kube = cluster()
+    await execute(kube, ApplyClaimTemplate(manifest={"metadata": {"name": "edit-1"}}))
+    assert kube.writes() == [("apply", "resourceclaimtemplates", "edit-1")]
 
 
 async def test_a_deployment_that_is_absent_is_applied() -> None:

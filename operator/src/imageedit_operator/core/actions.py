@@ -19,6 +19,13 @@ class ApplyService:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ApplyClaimTemplate:
+    """Server-side apply of the template of claims on cards, which never changes."""
+
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CreateDeployment:
     """Server-side apply of a revision's Deployment, only when it does not exist yet."""
 
@@ -94,6 +101,7 @@ class PostEvent:
 
 Action: TypeAlias = (
     ApplyService
+    | ApplyClaimTemplate
     | CreateDeployment
     | ScaleDeployment
     | DeleteDeployment

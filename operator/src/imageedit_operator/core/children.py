@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from imageedit_operator.core import manifests
-from imageedit_operator.core.actions import Action, ApplyService, CreateDeployment, DeletePod
+from imageedit_operator.core.actions import Action, ApplyClaimTemplate, ApplyService, CreateDeployment, DeletePod
 from imageedit_operator.core.observed import Observed, ObservedPod
 from imageedit_operator.core.pods import Trouble, is_over
 from imageedit_operator.core.resource import ImageEditDeployment
@@ -36,8 +36,10 @@ def service(resource: ImageEditDeployment, observed: Observed) -> tuple[Action, 
 
 
 def create(resource: ImageEditDeployment, hash_: str) -> tuple[Action, ...]:
-    """The Deployment of the spec's revision, at no replicas."""
-    return (CreateDeployment(manifest=manifests.deployment(resource, hash_)),)
+    """The Deployment of the spec's revision, at no replicas, and before it what its pods name."""
+    template = manifests.claim_template(resource)
+    claims = () if template is None else (ApplyClaimTemplate(manifest=template),)
+    return (*claims, CreateDeployment(manifest=manifests.deployment(resource, hash_)))
 
 
 def sweep(ours: Sequence[ObservedPod]) -> tuple[Action, ...]:

@@ -43,4 +43,4 @@ def wanted_pods(
 
 def cards_per_pod(resource: ImageEditDeployment) -> int:
     """Cards that each pod asks for; 0 when it asks for none."""
-    return resource.accelerator.count if resource.accelerator.resource_name else 0
+    return resource.accelerator.count if resource.accelerator.extended_resource else 0

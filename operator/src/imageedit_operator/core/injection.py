@@ -36,6 +36,7 @@ class Injection:
 # | npu    | Runtime    | none             | any                 | the operator's or none| no             | no         |
 # | npu    | Plugin     | none             | any                 | none                  | yes            | no         |
 # | npu    | Privileged | none             | any                 | none                  | yes            | yes        |
+# | npu    | DRA        | none             | any                 | none                  | no             | no         |
 # | npu    | Auto       | named            | any                 | that one              | no             | no         |
 # | npu    | Auto       | none             | Runtime             | the operator's or none| no             | no         |
 # | npu    | Auto       | none             | Plugin, Privileged  | as if it were given   |                |            |
@@ -45,6 +46,8 @@ def injection(accelerator: Accelerator) -> Injection:
     if accelerator.device == "cpu":
         return Injection()
     way = _way(accelerator)
+    if way == "DRA":  # the driver of the claim brings devices and libraries, through the container runtime's CDI
+        return Injection()
     if way == "Runtime":
         return Injection(runtime_class=accelerator.runtime_class or accelerator.auto.runtime_class)
     return Injection(

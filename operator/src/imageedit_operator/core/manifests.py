@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from imageedit_operator.core.pod_template import PROBE_PORT, pod_spec
+from imageedit_operator.core.pod_template import CARD_REQUEST, PROBE_PORT, claim_template_name, pod_spec
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import RECIPE, deployment_name, recipe
 
@@ -73,6 +73,7 @@ def deployment(resource: ImageEditDeployment, hash_: str) -> dict[str, Any]:
 
 def service(resource: ImageEditDeployment) -> dict[str, Any]:
     """The address of the resource: every warm pod of every revision."""
+    annotations = dict(resource.service.annotations)
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -80,14 +81,37 @@ def service(resource: ImageEditDeployment) -> dict[str, Any]:
             "name": resource.name,
             "namespace": resource.namespace,
             "labels": labels(resource),
+            **({"annotations": annotations} if annotations else {}),
             "ownerReferences": [_owner(resource)],
         },
         "spec": {
-            "type": "ClusterIP",
+            "type": resource.service.type,
             "publishNotReadyAddresses": False,
             "selector": {"imageedit.dev/deployment": resource.name, "app.kubernetes.io/component": "server"},
             "ports": [{"name": "api", "port": 80, "targetPort": "api", "protocol": "TCP"}],
         },
+    }
+
+
+def claim_template(resource: ImageEditDeployment) -> dict[str, Any] | None:
+    """What each pod's claim on its card is made from, where cards are claimed and not counted.
+
+    Its spec can never change, so its name stands for its content, and revisions share it. It goes with the resource.
+    """
+    accelerator = resource.accelerator
+    if not accelerator.claims:
+        return None
+    request = {"deviceClassName": accelerator.device_class, "allocationMode": "ExactCount", "count": accelerator.count}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {
+            "name": claim_template_name(resource),
+            "namespace": resource.namespace,
+            "labels": labels(resource),
+            "ownerReferences": [_owner(resource)],
+        },
+        "spec": {"spec": {"devices": {"requests": [{"name": CARD_REQUEST, "exactly": request}]}}},
     }
 
 

@@ -177,7 +177,7 @@ def _step(
         strategy=resource.rollout.strategy,
         cards_per_pod=demand.cards_per_pod(resource),
         cards=observed.cards,
-        resource_name=resource.accelerator.resource_name,
+        resource_name=resource.accelerator.extended_resource,
         hold=held,
         stepped_at=stepped_at,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from imageedit_operator.core.injection import Injection, injection
@@ -20,6 +21,12 @@ WORK_DIR = "/var/lib/imageedit"
 """Home and working folder: where CANN puts logs, traces, compiled operators and kernel_meta, and
 libraries their caches."""
 
+CACHE_DIR = "/var/cache/imageedit"
+"""Compiled operators that outlive the pod."""
+
+CACHE_VARIABLES = ("ASCEND_CACHE_PATH", "ACL_OP_COMPILER_CACHE_DIR")
+CARD_REQUEST = "card"
+
 SHARED_MEMORY, TMP_LIMIT, WORK_LIMIT = "2Gi", "8Gi", "8Gi"
 """A pod that writes more is evicted, before its node runs out of disk or memory."""
 
@@ -34,6 +41,7 @@ def pod_spec(resource: ImageEditDeployment, hash_: str) -> Item:
         "nodeSelector": dict(place.node_selector),
         "tolerations": [dict(item) for item in place.tolerations],
         "runtimeClassName": injected.runtime_class,
+        "resourceClaims": _claims(resource),
         "imagePullSecrets": [{"name": name} for name in added.image_pull_secrets],
         "serviceAccountName": added.service_account_name,
         "priorityClassName": added.priority_class_name,
@@ -86,12 +94,25 @@ def _security(injected: Injection) -> Item:
     }
 
 
-def _resources(resource: ImageEditDeployment) -> dict[str, dict[str, str]]:
-    """The user's amounts and the cards, for which request and limit must be the same."""
+def _resources(resource: ImageEditDeployment) -> Item:
+    """The user's amounts and the cards, for which request and limit must be the same, or the claim on them."""
     accelerator, given = resource.accelerator, resource.server.pod.resources
-    cards = {accelerator.resource_name: str(accelerator.count)} if accelerator.resource_name else {}
-    both = {kind: {**given.get(kind, {}), **cards} for kind in ("requests", "limits")}
-    return {kind: amounts for kind, amounts in both.items() if amounts}
+    cards = {accelerator.extended_resource: str(accelerator.count)} if accelerator.extended_resource else {}
+    whole: Item = {kind: {**given.get(kind, {}), **cards} for kind in ("requests", "limits")}
+    whole["claims"] = [{"name": claim["name"]} for claim in _claims(resource)]
+    return {kind: amounts for kind, amounts in whole.items() if amounts}
+
+
+def _claims(resource: ImageEditDeployment) -> list[Item]:
+    if not resource.accelerator.claims:
+        return []
+    return [{"name": CARD_REQUEST, "resourceClaimTemplateName": claim_template_name(resource)}]
+
+
+def claim_template_name(resource: ImageEditDeployment) -> str:
+    """Name of the ResourceClaimTemplate: one for each content."""
+    content = f"{resource.accelerator.device_class}/{resource.accelerator.count}"
+    return f"{resource.name}-{hashlib.sha256(content.encode()).hexdigest()[:10]}"
 
 
 def _args(resource: ImageEditDeployment, hash_: str) -> list[str]:
@@ -135,6 +156,7 @@ def _env(resource: ImageEditDeployment, injected: Injection) -> list[Item]:
         _from_field("IMAGEEDIT_POD_UID", "metadata.uid"),
         {"name": "HOME", "value": WORK_DIR},
         *([{"name": "ASCEND_WORK_PATH", "value": WORK_DIR}] if npu else []),
+        *([{"name": name, "value": CACHE_DIR} for name in CACHE_VARIABLES] if _cache(resource) else []),
     ]
     # Threads of several pods on one node would only wait for each other.
     threads = [] if npu else [{"name": "OMP_NUM_THREADS", "value": "1"}]
@@ -169,7 +191,17 @@ def _volumes(resource: ImageEditDeployment, injected: Injection) -> list[tuple[I
     if resource.accelerator.device == "npu":
         memory = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
         volumes.append(({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"}))
-    return [*volumes, *injected.folders]
+    return [*volumes, *_cache(resource), *injected.folders]
+
+
+def _cache(resource: ImageEditDeployment) -> list[tuple[Item, Item]]:
+    """The image fixes the CANN release and the node the chip: together they are what compiled operators fit."""
+    path = resource.accelerator.compile_cache
+    if not path or resource.accelerator.device != "npu":
+        return []
+    image = hashlib.sha256(resource.server.image.encode()).hexdigest()[:16]
+    volume = {"name": "compile-cache", "hostPath": {"path": path, "type": "Directory"}}
+    return [(volume, {"name": "compile-cache", "mountPath": CACHE_DIR, "subPath": image})]
 
 
 def _scratch(name: str, path: str, limit: str) -> tuple[Item, Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from imageedit_operator.core.accelerator import Accelerator, AutoInjection, parse_accelerator
@@ -20,6 +20,7 @@ from imageedit_operator.core.fields import (
 )
 from imageedit_operator.core.rollout_spec import Rollout, parse_rollout
 from imageedit_operator.core.server_spec import Server, parse_server
+from imageedit_operator.core.service_spec import ServiceSpec, parse_service
 
 POLICIES = ("QueueDepth",)
 AUTO = AutoInjection()
@@ -90,6 +91,7 @@ class ImageEditDeployment:
     rollout: Rollout
     history_limit: int
     """Deployments of earlier revisions that are kept at no replicas."""
+    service: ServiceSpec = field(default_factory=ServiceSpec)
     restarted_at: str = ""
     """Any text; a change of it rolls."""
     promoted: str = ""
@@ -119,6 +121,7 @@ def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditD
         autoscaling=None if autoscaling is None else _autoscaling(mapping(spec, "autoscaling", "spec.autoscaling")),
         rollout=parse_rollout(mapping(spec, "rollout", "spec.rollout", optional=True)),
         history_limit=integer(spec, "revisionHistoryLimit", "spec.revisionHistoryLimit", default=3, low=0, high=10),
+        service=parse_service(mapping(spec, "service", "spec.service", optional=True)),
         restarted_at=_annotation(metadata, RESTARTED_AT),
         promoted=_annotation(metadata, PROMOTED),
     )

@@ -57,7 +57,7 @@ def read(
         expected_warmup_s=expected_warmup_s(previous, ours),
         trouble=trouble,
         unschedulable=next((pod for pod in live if not pod.node and pod.unschedulable), None),
-        resource_name=resource.accelerator.resource_name,
+        resource_name=resource.accelerator.extended_resource,
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
         decision=decision,
     )

@@ -48,6 +48,7 @@ IMAGE_EDIT_DEPLOYMENTS = Resource(group="imageedit.dev", version="v1alpha1", plu
 DEPLOYMENTS = Resource(group="apps", version="v1", plural="deployments")
 PODS = Resource(group="", version="v1", plural="pods")
 SERVICES = Resource(group="", version="v1", plural="services")
+CLAIM_TEMPLATES = Resource(group="resource.k8s.io", version="v1", plural="resourceclaimtemplates")
 NODES = Resource(group="", version="v1", plural="nodes", namespaced=False)
 LEASES = Resource(group="coordination.k8s.io", version="v1", plural="leases")
 EVENTS = Resource(group="events.k8s.io", version="v1", plural="events")

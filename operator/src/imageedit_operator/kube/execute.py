@@ -16,6 +16,7 @@ import aiohttp
 
 from imageedit_operator.core.actions import (
     Action,
+    ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
     DeleteDeployment,
@@ -28,7 +29,7 @@ from imageedit_operator.core.actions import (
 )
 from imageedit_operator.core.observed import ObservedPod
 from imageedit_operator.errors import ApiError, WorldMoved
-from imageedit_operator.kube.client import DEPLOYMENTS, EVENTS, FIELD_MANAGER, PODS, SERVICES, Kube
+from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, EVENTS, FIELD_MANAGER, PODS, SERVICES, Kube
 from imageedit_operator.kube.parsing import DELETION_COST, WARM_GATE, foreign_owner, timestamp
 
 logger = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class Subject:
 
 def describe(action: Action) -> str:
     """The action for the log: its values, of a manifest only the name."""
-    if isinstance(action, ApplyService | CreateDeployment):
+    if isinstance(action, ApplyService | ApplyClaimTemplate | CreateDeployment):
         return f"{type(action).__name__}(name={action.manifest['metadata']['name']!r})"
     return repr(action)
 
@@ -86,6 +87,8 @@ class Executor:
         match action:
             case ApplyService(manifest=manifest):
                 return kube.apply(SERVICES, namespace, manifest)
+            case ApplyClaimTemplate(manifest=manifest):
+                return kube.apply(CLAIM_TEMPLATES, namespace, manifest)
             case CreateDeployment(manifest=manifest):
                 return self._create_deployment(subject, manifest)
             case ScaleDeployment(name=name, uid=uid, resource_version=version, replicas=replicas):

@@ -33,10 +33,10 @@ from imageedit_operator.kube.client import DEPLOYMENTS, PODS, SERVICES, Kube, Ma
 from imageedit_operator.kube.parsing import (
     DEPLOYMENT_LABEL,
     foreign_owner,
-    is_subset,
     parse_deployment,
     parse_pod,
     parse_warm_report,
+    service_matches,
 )
 from imageedit_operator.queue_metrics import read_queue
 
@@ -79,7 +79,7 @@ class Observer:
             deployments=deployments,
             pods=pods,
             service_exists=service is not None,
-            service_matches=service is not None and is_subset(manifests.service(resource), service),
+            service_matches=service is not None and service_matches(manifests.service(resource), service),
             service_foreign_owner=foreign_owner(service, owner_uid=resource.uid) if service is not None else "",
             cards=cards,
             queue=queue,
@@ -127,10 +127,10 @@ class Observer:
 
     async def _ledger(self, resource: ImageEditDeployment) -> Known[CardLedger] | Unknown:
         accelerator = resource.accelerator
-        if not accelerator.resource_name:
+        if not accelerator.extended_resource:
             return Unknown(reason="NoCardAsked", message="spec.accelerator.resourceName is empty: pods ask for no card")
         return await self._cards.read(
-            resource=accelerator.resource_name,
+            resource=accelerator.extended_resource,
             count=accelerator.count,
             place=accelerator.place(),
             asker=(resource.namespace, resource.name),

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
+from imageedit_operator.kube.client import FIELD_MANAGER
 from imageedit_operator.kube.quantities import requested_by
 
 REVISION_LABEL = "imageedit.dev/revision"
@@ -73,6 +74,21 @@ def is_subset(wanted: Any, live: Any) -> bool:
             and all(is_subset(one, other) for one, other in zip(wanted, live, strict=True))
         )
     return bool(wanted == live)
+
+
+def service_matches(wanted: Raw, live: Raw) -> bool:
+    """True when the Service is as we want it; an annotation of ours that nobody wants any more is a difference."""
+    return is_subset(wanted, live) and applied_annotations(live) <= set(wanted["metadata"].get("annotations") or {})
+
+
+def applied_annotations(live: Raw) -> set[str]:
+    """The annotations that we applied; those of others are none of our business."""
+    applied: set[str] = set()
+    for entry in live["metadata"].get("managedFields") or []:
+        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
+            fields = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:annotations") or {}
+            applied |= {name.removeprefix("f:") for name in fields if name.startswith("f:")}
+    return applied
 
 
 def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) -> ObservedPod:
