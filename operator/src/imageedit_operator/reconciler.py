@@ -17,7 +17,7 @@ from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.observed import Known, Observed
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.resource import ImageEditDeployment, parse
-from imageedit_operator.core.status import invalid
+from imageedit_operator.core.status import invalid, refused
 from imageedit_operator.errors import ApiError, WorldMoved
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube, Manifest
@@ -167,18 +167,24 @@ class Reconciler:
             try:
                 await self.executor.execute(action, subject, pods)
             except ApiError as error:
-                await self._tell_refusal(error, subject)
+                if 400 <= error.status < 500 and error.status != 429:
+                    await self._tell_refusal(error, key, manifest, planned.status)
                 raise
 
     def _must_lead(self) -> None:
         if not self.leading():
             raise WorldMoved("the Lease is lost, another operator may act by now")
 
-    async def _tell_refusal(self, error: ApiError, subject: Subject) -> None:
-        """A quota or an admission plugin said no: only the user can help, so the user must hear of it."""
-        if 400 <= error.status < 500 and error.status != 429:
-            refusal = PostEvent(type="Warning", reason="WriteRefused", message=error.message)
-            await self.executor.execute(refusal, subject, {})
+    async def _tell_refusal(self, error: ApiError, key: Key, manifest: Manifest, planned: Mapping[str, Any]) -> None:
+        """A quota, a rule or an admission plugin said no: only the user can help, so the user must hear of it."""
+        live, generation = manifest.get("status") or {}, manifest["metadata"].get("generation", 0)
+        status = refused(error.message, planned, live, generation=generation, now=self.clock())
+        told = PostEvent(type="Warning", reason="WriteRefused", message=error.message)
+        try:
+            await self.executor.execute(told, _subject(manifest), {})
+            await self._write_status(key, manifest, status)
+        except (ApiError, WorldMoved) as second:
+            logger.warning("the refusal could not be told: %s", second, extra=_about(key))
 
     async def _write_status(self, key: Key, manifest: Manifest, status: Mapping[str, Any]) -> None:
         self._must_lead()

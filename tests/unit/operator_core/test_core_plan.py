@@ -6,6 +6,8 @@ import copy
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from imageedit_operator.core import status as statuses
 from imageedit_operator.core.actions import (
     ApplyClaimTemplate,
@@ -298,3 +300,19 @@ def test_an_invalid_spec_keeps_the_figures_of_what_serves() -> None:
     assert made["readyReplicas"] == 2
     assert made["observedGeneration"] == 9
     assert statuses.invalid("spec.replicas: must be a whole number", made, generation=9, now=NOW + 99) == made
+
+
+@pytest.mark.parametrize(
+    ("serves", "said"),
+    [
+        (True, {"Available": "Serving", "Ready": "AllPodsServe", "Progressing": "WriteRefused"}),
+        (False, {"Available": "WriteRefused", "Ready": "WriteRefused", "Progressing": "WriteRefused"}),
+    ],
+)
+def test_a_refused_write_is_said_where_the_pods_do_not_say_otherwise(serves: bool, said: dict[str, str]) -> None:
+    before = dict(planned(observed() if serves else Observed()).status)
+    made = statuses.refused("exceeded quota", before, {}, generation=3, now=NOW)
+    found = {item["type"]: item["reason"] for item in made["conditions"]}
+    assert {kind: found[kind] for kind in said} == said
+    assert [item["type"] for item in made["conditions"]] == [item["type"] for item in before["conditions"]]
+    assert statuses.refused("exceeded quota", before, made, generation=3, now=NOW + 99) == made

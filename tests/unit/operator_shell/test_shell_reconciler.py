@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+import pytest
 
 from imageedit_operator.core.actions import Action, ApplyService, Plan, ScaleDeployment
 from imageedit_operator.core.observed import Observed
@@ -280,13 +281,30 @@ def test_a_pass_that_takes_too_long_is_ended_and_backs_off() -> None:
     assert metric(subject, 'imageedit_operator_reconcile_total{result="timeout"} 2.0')  # from 0 and from 5.5 s on
 
 
-def test_a_refused_write_is_told_to_the_user_by_an_event() -> None:
+def test_a_refused_write_is_told_to_the_user_by_an_event_and_by_conditions() -> None:
     kube = with_resource()
     kube.refuse["apply"] = ApiError(status=403, reason="Forbidden", message="exceeded quota: services")
     subject = worked(kube, FixedPlan(actions=(SERVICE,)), for_s=0.1)
     assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 1.0')
-    event = kube.bodies[-1]
+    event, status = kube.bodies[-2:]
     assert (event["reason"], event["type"], event["note"]) == ("WriteRefused", "Warning", "exceeded quota: services")
+    said = {item["type"]: (item["status"], item["reason"], item["message"]) for item in status["status"]["conditions"]}
+    assert said["Progressing"] == said["Ready"] == ("False", "WriteRefused", "exceeded quota: services")
+
+
+def test_a_refusal_that_lasts_is_written_once() -> None:
+    kube = with_resource()
+    kube.refuse["apply"] = ApiError(status=422, reason="Invalid", message="limit below request")
+    worked(kube, FixedPlan(actions=(SERVICE,)), for_s=30.0)
+    assert kube.writes().count(("patch", "imageeditdeployments", "edit")) == 1
+
+
+@pytest.mark.parametrize("status", [0, 429, 500])
+def test_an_apiserver_that_does_not_answer_is_no_refusal(status: int) -> None:
+    kube = with_resource()
+    kube.refuse["apply"] = ApiError(status=status, reason="Trouble", message="later")
+    worked(kube, FixedPlan(actions=(SERVICE,)), for_s=0.1)
+    assert kube.bodies == []
 
 
 def test_a_key_that_is_invalid_waits_for_an_event() -> None:

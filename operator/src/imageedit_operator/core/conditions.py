@@ -31,7 +31,7 @@ REASONS = frozenset(
         "Starting", "RollingOut", "RollingBack", "CanaryHold", "Paused", "Moving", "NoRollout",
         "PlannedReplacement", "ScalingDown", "WaitingForCard", "Unschedulable",
         # faults of pods and of names
-        *ADVICE, "NameConflict", "InvalidSpec", "RolledBack", "NoProgress",
+        *ADVICE, "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
         # scaling
         "AutoscalingOff", "AtMinimum", "AtMaximum", "CardsExhausted", "HoldWindow", "PartialData", "MetricsMissing",
         "NoSeries", "PrometheusUnreachable", "InvalidValue", "Stale", "BadAnswer", "NotAsked",

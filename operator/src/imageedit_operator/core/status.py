@@ -13,7 +13,7 @@ from imageedit_operator.core.pods import is_active, is_draining, is_serving
 from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.record import Record
 from imageedit_operator.core.scaling import Decision
-from imageedit_operator.core.stored import timestamp
+from imageedit_operator.core.stored import find, timestamp
 from imageedit_operator.core.target import Failure
 
 RECENT_WARMUPS = 20
@@ -64,15 +64,43 @@ def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, no
 
 def invalid(message: str, previous: Mapping[str, Any], *, generation: int, now: float) -> dict[str, Any]:
     """The status of a resource that cannot be read; what serves is left alone, so its figures stay."""
-    kept = [item for item in previous.get("conditions", ()) if item.get("type") not in ("Ready", "Progressing")]
     answer = Answer(status=False, reason="InvalidSpec", message=message)
-    new = [conditions.written(kind, answer, previous, generation=generation, now=now) for kind in _INVALID_SAYS]
-    order = {kind: place for place, kind in enumerate(conditions.TYPES)}
-    listed = sorted([*kept, *new], key=lambda item: order.get(str(item["type"]), len(order)))
-    return {**previous, "observedGeneration": generation, "phase": "Degraded", "conditions": listed}
+    said = {kind: conditions.written(kind, answer, previous, generation=generation, now=now) for kind in _INVALID_SAYS}
+    return {
+        **previous,
+        "observedGeneration": generation,
+        "phase": "Degraded",
+        "conditions": _replaced(previous, said),
+    }
 
 
 _INVALID_SAYS = ("Ready", "Progressing")
+LONGEST_REFUSAL = 4000
+
+
+# | condition        | in the plan's status | after a refused write      |
+# | Progressing      | any                  | False WriteRefused         |
+# | Available, Ready | True                 | as it is: the pods serve   |
+# | Available, Ready | False, or none       | False WriteRefused         |
+# | others           | any                  | as they are                |
+def refused(
+    message: str, wanted: Mapping[str, Any], previous: Mapping[str, Any], *, generation: int, now: float
+) -> dict[str, Any]:
+    """The status of a plan that the apiserver did not let through, in the apiserver's own words."""
+    answer = Answer(status=False, reason="WriteRefused", message=message[:LONGEST_REFUSAL])
+    bad = [kind for kind in ("Available", "Ready") if find(wanted, kind).get("status") != "True"]
+    said = {
+        kind: conditions.written(kind, answer, previous, generation=generation, now=now)
+        for kind in (*bad, "Progressing")
+    }
+    return {**wanted, "phase": "Degraded", "conditions": _replaced(wanted, said)}
+
+
+def _replaced(status: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The conditions of a status, some of them new, in their fixed order."""
+    kept = [item for item in status.get("conditions", ()) if item.get("type") not in said]
+    order = {kind: place for place, kind in enumerate(conditions.TYPES)}
+    return sorted([*kept, *said.values()], key=lambda item: order.get(str(item["type"]), len(order)))
 
 
 # | first that fits                            | phase      |
