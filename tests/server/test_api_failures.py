@@ -98,6 +98,24 @@ def test_a_port_in_use_is_a_wrong_setting() -> None:
             assert f"--probe-port {port} on --host 127.0.0.1 cannot be listened on" in server.termination_message()
 
 
+def test_a_host_that_can_be_no_name_is_a_wrong_setting() -> None:
+    with running_server("--host", "a..b", ready=False) as server:
+        assert server.exit_code() == 64
+        assert "on --host a..b cannot be listened on" in server.termination_message()
+
+
+def test_a_path_that_is_no_text_is_a_wrong_setting() -> None:
+    with running_server("--api-keys-file", "/keys/caf\udce9", ready=False) as server:
+        assert server.exit_code() == 64
+        assert server.termination_message().startswith("SettingsInvalid: --api-keys-file")
+
+
+def test_a_model_path_that_the_file_system_refuses_is_an_unusable_model() -> None:
+    with running_server(model_dir="/" + "a" * 300, ready=False) as server:
+        assert server.exit_code() == 66
+        assert "File name too long" in server.termination_message()
+
+
 def test_a_termination_log_that_cannot_be_written_changes_nothing() -> None:
     with running_server("--steps", "0", ready=False, environ={"IMAGEEDIT_TERMINATION_LOG": "/nowhere/log"}) as server:
         assert server.exit_code() == 64

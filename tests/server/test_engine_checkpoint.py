@@ -114,6 +114,27 @@ def test_a_damaged_model_index_is_named(tmp_path: Path) -> None:
     assert "model_index.json cannot be read" in failure.message
 
 
+def test_weights_that_cannot_be_read_are_named_and_do_not_end_the_worker(tmp_path: Path) -> None:
+    folder = tiny_checkpoint(tmp_path)
+    (folder / TRANSFORMER).unlink()
+    (folder / TRANSFORMER).mkdir()
+    failure = refusal(folder)
+    assert failure.reason == "ModelInvalid"
+    assert f"{folder / TRANSFORMER} cannot be read: Is a directory" in failure.message
+
+
+def test_a_path_that_the_file_system_refuses_is_no_crash(tmp_path: Path) -> None:
+    failure = refusal(tmp_path / ("a" * 300))
+    assert failure.reason == "ModelInvalid"
+    assert "cannot be read: File name too long" in failure.message
+
+
+def test_a_file_that_cannot_be_read_when_it_is_digested_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken").symlink_to("/proc/self/mem")
+    with pytest.raises(WorkerError, match="cannot be read: Input/output error"):
+        digest(tmp_path)
+
+
 def test_the_digest_covers_path_size_and_bytes_of_each_file_in_order(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "two").write_bytes(b"22")

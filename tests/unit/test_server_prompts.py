@@ -70,6 +70,10 @@ def test_without_a_tokenizer_that_can_be_read_the_worker_counts(tmp_path: Path, 
     assert token_count(tmp_path) is None
 
 
+def test_a_path_that_the_file_system_refuses_is_left_to_the_worker(tmp_path: Path) -> None:
+    assert token_count(tmp_path / ("a" * 300)) is None
+
+
 def test_counting_loads_neither_torch_nor_transformers() -> None:
     code = (
         "import sys; from pathlib import Path; from imageedit_server.api.prompts import token_count;"

@@ -178,6 +178,7 @@ def test_the_drain_token_is_not_shown() -> None:
         ([*REQUIRED, "--sizes", "100x128"], "side 100 of 100x128 is not a multiple of 32 from 32 to 4096"),
         ([*REQUIRED, "--sizes", "64x8192"], "side 8192 of 64x8192 is not a multiple of 32 from 32 to 4096"),
         ([*REQUIRED, "--sizes", "64x64,64x64"], "64x64 is there twice"),
+        ([*REQUIRED, "--model-name", "caf\udce9"], "--model-name 'caf\\udce9' is not UTF-8 text"),
         ([*REQUIRED, "--turbo", "yes"], "unrecognized arguments: --turbo"),
         ([*REQUIRED, "--step", "4"], "unrecognized arguments: --step"),
     ],
@@ -187,6 +188,12 @@ def test_a_wrong_setting_is_named_with_its_value_and_range(arguments: list[str],
         settings_from(arguments, {})
 
     assert message in str(raised.value)
+
+
+def test_white_space_around_a_setting_is_no_part_of_it() -> None:
+    """A variable made from a file ends with its line end: jobs were kept in a folder of another name."""
+    assert settings("--jobs-dir", "/data/jobs\n", "--device", " cpu ").jobs_dir == "/data/jobs"
+    assert settings("--jobs-dir", "  ").jobs_dir == ""
 
 
 def test_the_termination_log_is_known_without_valid_settings() -> None:

@@ -75,7 +75,7 @@ def given_texts(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[st
     """The text of every argument; an argument wins over its environment variable, that over the default.
 
     Raises:
-        SettingsInvalid: something is missing or unknown.
+        SettingsInvalid: something is missing, unknown or no text.
     """
     parser = _Parser(
         prog="imageedit-server",
@@ -96,8 +96,20 @@ def given_texts(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[st
             value = default
         if value is None:
             raise SettingsInvalid(f"--{name} is missing; give it, or set {environment_name(name)}")
-        given[name] = value
+        given[name] = _text(name, value)
     return given
+
+
+def _text(name: str, value: str) -> str:
+    """The value without the white space around it, which a file that a variable is made of often brings.
+
+    Every setting may end up in an answer, a label or a log line, and these are UTF-8.
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise SettingsInvalid(f"--{name} {ascii(value)} is not UTF-8 text; write it anew, or rename the file") from None
+    return value.strip()
 
 
 def _from_environment(name: str, environ: Mapping[str, str]) -> str | None:

@@ -193,8 +193,9 @@ def _listening(host: str, port: int, argument: str) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise SettingsInvalid(f"{argument} {port} on --host {host} cannot be listened on: {error.strerror}") from error
+    except (OSError, UnicodeError) as error:  # the second one of a host that can be no name
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SettingsInvalid(f"{argument} {port} on --host {host} cannot be listened on: {why}") from error
     # Inherited by each connection. asyncio sets it only on sockets that it made itself, and without it every answer
     # on a kept connection waits 40 ms for the client's delayed acknowledgement.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -10,6 +10,7 @@ a bound by bytes would refuse, are counted.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import unicodedata
@@ -74,12 +75,17 @@ def token_count(model_dir: Path) -> CountTokens | None:
 
     Blocking, and for half a second with a vocabulary of 150,000: call it before anything is served.
     """
+    # What the file system refuses is the worker's to refuse too.
+    with contextlib.suppress(OSError):
+        path = next((model_dir / name for name in TOKENIZER_FILES if (model_dir / name).is_file()), None)
+        return None if path is None else _count_of(path)
+    return None
+
+
+def _count_of(path: Path) -> CountTokens | None:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        return None
-    path = next((model_dir / name for name in TOKENIZER_FILES if (model_dir / name).is_file()), None)
-    if path is None:
         return None
     try:
         tokenizer = Tokenizer.from_file(str(path))

@@ -1,5 +1,6 @@
 """What can be said about a checkpoint without torch: is it there, is it whole, which class, which bytes."""
 
+import contextlib
 import hashlib
 import json
 import math
@@ -33,11 +34,26 @@ def check_checkpoint(folder: Path) -> str:
     Raises:
         WorkerError: ModelMissing or ModelInvalid, with the file that is at fault.
     """
-    index = _read_model_index(folder)
-    pipeline_class = _pipeline_class(index)
-    for name in _components(index):
-        _check_component(folder, name)
-    return pipeline_class
+    with refusals_of_files(folder):
+        index = _read_model_index(folder)
+        pipeline_class = _pipeline_class(index)
+        for name in _components(index):
+            _check_component(folder, name)
+        return pipeline_class
+
+
+@contextlib.contextmanager
+def refusals_of_files(folder: Path) -> Iterator[None]:
+    """Say of the model what the file system says of one of its files: a new worker would hear the same.
+
+    Raises:
+        WorkerError: ModelInvalid, with the file and the reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        message = f"{error.filename or folder} cannot be read: {error.strerror or error}; let the server's user read it"
+        raise _unusable("ModelInvalid", f"{message}, or correct the model's path") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +70,8 @@ def digest(folder: Path) -> str:
 
     Hidden files and `lost+found` do not count: volumes and download tools leave them there. Nor does the manifest.
     """
-    return digest_of(hash_files(folder))
+    with refusals_of_files(folder):
+        return digest_of(hash_files(folder))
 
 
 def digest_of(files: Sequence[FileHash]) -> str:

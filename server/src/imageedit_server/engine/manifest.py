@@ -10,7 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from imageedit_server.engine.checkpoint import MANIFEST_NAME, FileHash, digest_of, file_sizes, hash_files, listing
+from imageedit_server.engine.checkpoint import (
+    MANIFEST_NAME,
+    FileHash,
+    digest_of,
+    file_sizes,
+    hash_files,
+    listing,
+    refusals_of_files,
+)
 from imageedit_server.worker.protocol import WorkerError, WorkerFailure
 
 _VERSION = 1
@@ -59,18 +67,19 @@ def verify(folder: Path, *, expected_digest: str) -> str | None:
     Raises:
         WorkerError: ModelInvalid, with the files that differ or both digests.
     """
-    path = folder / MANIFEST_NAME
-    if not path.is_file():
-        return _checked_digest(digest_of(hash_files(folder)), expected_digest, folder) if expected_digest else None
-    listed = _read(path)
-    digest = _checked_digest(digest_of(listed), expected_digest or digest_of(listed), path)
-    by_size = differences_in_size(listed, file_sizes(folder))
-    if str(by_size):
-        raise _differs(folder, by_size)
-    altered = Differences(altered=_altered(listed, hash_files(folder)))
-    if str(altered):
-        raise _differs(folder, altered)
-    return digest
+    with refusals_of_files(folder):
+        path = folder / MANIFEST_NAME
+        if not path.is_file():
+            return _checked_digest(digest_of(hash_files(folder)), expected_digest, folder) if expected_digest else None
+        listed = _read(path)
+        digest = _checked_digest(digest_of(listed), expected_digest or digest_of(listed), path)
+        by_size = differences_in_size(listed, file_sizes(folder))
+        if str(by_size):
+            raise _differs(folder, by_size)
+        altered = Differences(altered=_altered(listed, hash_files(folder)))
+        if str(altered):
+            raise _differs(folder, altered)
+        return digest
 
 
 def differences_in_size(listed: Sequence[FileHash], sizes: Mapping[str, int]) -> Differences:
