@@ -99,9 +99,9 @@ def test_a_port_in_use_is_a_wrong_setting() -> None:
 
 
 def test_a_host_that_can_be_no_name_is_a_wrong_setting() -> None:
-    with running_server("--host", "a..b", ready=False) as server:
+    with running_server("--host", "ü..b", ready=False) as server:
         assert server.exit_code() == 64
-        assert "on --host a..b cannot be listened on" in server.termination_message()
+        assert "on --host ü..b cannot be listened on" in server.termination_message()
 
 
 def test_a_path_that_is_no_text_is_a_wrong_setting() -> None:

@@ -113,3 +113,8 @@ def test_scores_that_are_no_numbers_are_none(folder: Path, tmp_path: Path) -> No
 
     with pytest.raises(ValueError, match="no numbers"):
         score(broken, BLUE, "unsafe")
+
+
+def test_a_path_that_the_file_system_refuses_is_named_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(UnusableClassifier, match="cannot be read: File name too long"):
+        ImageClassifier(tmp_path / ("a" * 300), ("unsafe",))

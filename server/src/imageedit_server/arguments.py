@@ -108,8 +108,12 @@ def _text(name: str, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise SettingsInvalid(f"--{name} {ascii(value)} is not UTF-8 text; write it anew, or rename the file") from None
-    return value.strip()
+        raise SettingsInvalid(f"--{name} {value!a} is not UTF-8 text; write it anew, or rename the file") from None
+    text = value.strip()
+    if value and not text:
+        # Not taken for nothing: a variable that was meant to name a file of keys must not open the API.
+        raise SettingsInvalid(f"--{name} is empty but for white space; give a value, or leave it out")
+    return text
 
 
 def _from_environment(name: str, environ: Mapping[str, str]) -> str | None:

@@ -193,7 +193,7 @@ def _listening(host: str, port: int, argument: str) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, UnicodeError) as error:  # the second one of a host that can be no name
+    except (OSError, TypeError) as error:  # the second is what bind says of a host that can be no name
         why = error.strerror if isinstance(error, OSError) else error
         raise SettingsInvalid(f"{argument} {port} on --host {host} cannot be listened on: {why}") from error
     # Inherited by each connection. asyncio sets it only on sockets that it made itself, and without it every answer

@@ -26,7 +26,11 @@ class ImageClassifier:
     """
 
     def __init__(self, folder: Path, labels: tuple[str, ...]) -> None:
-        if not (folder / "config.json").is_file():
+        try:
+            there = (folder / "config.json").is_file()
+        except OSError as error:
+            raise UnusableClassifier(f"{folder} cannot be read: {error.strerror}; correct the path") from error
+        if not there:
             raise UnusableClassifier(f"{folder} holds no config.json; give a folder as save_pretrained writes it")
         self._model, self._processor = _loaded(folder)
         of_label = {str(label): index for index, label in self._model.config.id2label.items()}
