@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from imageedit_operator.core.observed import CardLedger, Known, Unknown
 from imageedit_operator.core.tolerations import Place
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.cards import (
+    COST_FACTOR,
     FRESH_S,
     CardBook,
     NodeCards,
@@ -19,11 +22,12 @@ from imageedit_operator.kube.cards import (
     repelling_taints,
     usable_node,
 )
-from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.client import NODES, Manifest, Resource
 from imageedit_operator.kube.quantities import extended, requested_by
 from unit.operator_shell.builders import CARD, MemoryKube, holder, node, with_cards
 
 PLACE = Place(tolerations=({"key": CARD, "operator": "Exists", "effect": "NoSchedule"},))
+LIST_S = 0.5
 FORBIDDEN = ApiError(status=403, reason="Forbidden", message="nodes is forbidden")
 
 
@@ -158,6 +162,34 @@ async def test_a_write_that_moves_cards_makes_the_snapshot_old() -> None:
     book.forget()
     await book.read(resource=CARD, count=1)
     assert kube.calls.count(("list", "nodes", "")) == 2
+
+
+@dataclass(kw_only=True)
+class SlowKube(MemoryKube):
+    """Takes its time for the nodes."""
+
+    clock: Clock
+
+    async def pages(
+        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
+    ) -> AsyncIterator[list[Manifest]]:
+        self.clock.now += LIST_S if resource == NODES else 0.0
+        async for page in super().pages(resource, namespace, labels=labels, fields=fields):
+            yield page
+
+
+async def test_a_thousand_writes_do_not_read_a_large_cluster_a_thousand_times() -> None:
+    """Reading it takes half a second, and one resource after the other starts."""
+    clock = Clock()
+    kube = SlowKube(objects=with_cards(node(cards=2)).objects, clock=clock)
+    book = CardBook(kube, clock=clock)
+    began_s = clock.now
+    for _ in range(1000):
+        await book.read(resource=CARD, count=1)
+        book.forget()
+        clock.now += 0.05
+    reading_s = kube.calls.count(("list", "nodes", "")) * LIST_S
+    assert LIST_S < reading_s <= (clock.now - began_s) / COST_FACTOR + LIST_S
 
 
 def container(count: object, **more: Any) -> dict[str, Any]:

@@ -92,6 +92,7 @@ class CardBook:
         self._clock = clock
         self._lock = asyncio.Lock()
         self._read_at = float("-inf")
+        self._cost_s = 0.0
         self._fresh_s = FRESH_S
         self._claims: list[Claim] = []
         self._nodes: list[NodeCards] | Unknown = Unknown(reason="NotAsked", message="nodes were not read")
@@ -119,8 +120,12 @@ class CardBook:
             )
 
     def forget(self) -> None:
-        """Something that gives or takes cards was just written: read again at the next question."""
-        self._read_at = float("-inf")
+        """Something that gives or takes cards was just written: the snapshot is old, whatever its age.
+
+        It is still not read anew before its cost allows it: while a thousand resources start, each of their writes
+        would read the whole cluster. That a card is taken meanwhile can happen with the freshest snapshot too.
+        """
+        self._fresh_s = self._cost_s * COST_FACTOR
 
     async def _refresh(self) -> None:
         started = self._clock()
@@ -132,7 +137,8 @@ class CardBook:
             hint = "; grant the operator list on nodes and pods in all namespaces" if error.forbidden else ""
             self._nodes = Unknown(reason=reason, message=f"cards are not known: {error.message}{hint}")
         self._read_at = self._clock()
-        self._fresh_s = max(FRESH_S, COST_FACTOR * (self._read_at - started))
+        self._cost_s = self._read_at - started
+        self._fresh_s = max(FRESH_S, COST_FACTOR * self._cost_s)
 
     async def _snapshot(self) -> list[NodeCards]:
         nodes: dict[str, NodeCards] = {}
