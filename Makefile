@@ -6,7 +6,7 @@ export PYTHONPATH := operator/src:server/src:tests
 export PYTHONDONTWRITEBYTECODE := 1
 SOURCES := operator/src server/src tests
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint types contracts verify test test-unit test-server test-browser test-apiserver test-faults test-images test-cluster bench-server demo demo-down images
+.PHONY: help fmt lint types contracts verify test test-unit test-server test-browser test-apiserver test-faults test-images test-cluster bench-server bench-operator demo demo-down images
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ test: verify test-unit ## Everything; what CI runs
 
 bench-server: $(VENV)/.complete ## What the server makes of the card's time, beside other servers (a quarter of an hour)
 	@$(PY) -m bench.server
+
+bench-operator: $(VENV)/.complete ## What the operator costs with 1,000 resources, and how fast it is (root; a quarter of an hour)
+	@$(PY) -m bench.operator
 
 demo: $(VENV)/.complete ## Bring the whole system up, edit, scale and roll; leaves it running
 	@env -u KUBECONFIG $(PY) -m demo

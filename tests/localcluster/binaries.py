@@ -50,9 +50,12 @@ PROGRAMS = {
         _kubernetes("kubectl"),
         Program(name="etcd", module="etcd", package="go.etcd.io/etcd/server/v3"),
         Program(name="helm", module="helm", package="helm.sh/helm/v4/cmd/helm"),
+        Program(name="kwok", module="kwok", package="sigs.k8s.io/kwok/cmd/kwok"),
         Program(name="pause", module="pause", package="."),
     )
 }
+WHOLE_CLUSTER = tuple(name for name in PROGRAMS if name != "kwok")
+"""What the cluster and the tests need; kwok plays nodes for the benchmark of the operator alone."""
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kubectl")
 
 

@@ -54,7 +54,7 @@ def build_up(layout: Layout, *, venv: Path, cards: int, scrape_interval_s: float
     require_no_other_node()
     cache_dir().mkdir(parents=True, exist_ok=True)
     hosttools.ensure(progress, log=cache_dir() / "apt.log")
-    programs = binaries.ensure(tuple(binaries.PROGRAMS), progress)
+    programs = binaries.ensure(binaries.WHOLE_CLUSTER, progress)
     before = state.State(
         venv=str(venv), checkout=str(CHECKOUT), sysctls=network.read_sysctls(), absent_folders=state.absent_folders()
     )

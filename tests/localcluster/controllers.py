@@ -20,9 +20,17 @@ def make_identities(layout: Layout, url: str) -> None:
 
 
 def start_controller_manager(
-    layout: Layout, binary: Path, *, port: int = CLUSTER_PORTS.controller_manager, only: Sequence[str] = ()
+    layout: Layout,
+    binary: Path,
+    *,
+    port: int = CLUSTER_PORTS.controller_manager,
+    only: Sequence[str] = (),
+    requests_per_s: int = 0,
 ) -> Record:
-    """All controllers or `only` these, without leader election: there is one, and an idle cluster writes less."""
+    """All controllers or `only` these, without leader election: there is one, and an idle cluster writes less.
+
+    `requests_per_s` is how fast each may ask the API server; 0 = as fast as by default, which is slow.
+    """
     identity = layout.config / "kube-controller-manager.kubeconfig"
     flags = {
         "kubeconfig": identity,
@@ -38,21 +46,23 @@ def start_controller_manager(
         "tls-private-key-file": layout.certs / "kube-controller-manager.key",
         "profiling": "false",
         **({"controllers": ",".join(only)} if only else {}),
+        **({"kube-api-qps": requests_per_s, "kube-api-burst": 2 * requests_per_s} if requests_per_s else {}),
     }
     argv = [str(binary), *(f"--{name}={value}" for name, value in flags.items())]
     return processes.start("kube-controller-manager", argv, pids=layout.pids, logs=layout.logs)
 
 
-def start_scheduler(layout: Layout, binary: Path) -> Record:
-    """The default scheduler; a pod that did not fit is looked at again within seconds."""
+def start_scheduler(layout: Layout, binary: Path, *, requests_per_s: int = 0) -> Record:
+    """The default scheduler; a pod that did not fit is looked at again within seconds. `requests_per_s` as above."""
     identity = layout.config / "kube-scheduler.kubeconfig"
     config = layout.config / "kube-scheduler.json"
+    limits = {"qps": requests_per_s, "burst": 2 * requests_per_s} if requests_per_s else {}
     config.write_text(
         json.dumps(
             {
                 "apiVersion": "kubescheduler.config.k8s.io/v1",
                 "kind": "KubeSchedulerConfiguration",
-                "clientConnection": {"kubeconfig": str(identity)},
+                "clientConnection": {"kubeconfig": str(identity), **limits},
                 "leaderElection": {"leaderElect": False},
                 "podMaxBackoffSeconds": 3,
                 "enableProfiling": False,

@@ -17,6 +17,6 @@ def build_programs(session: pytest.Session, folder: Path) -> None:
         return
     reporter = session.config.pluginmanager.getplugin("terminalreporter")
     try:
-        binaries.ensure(tuple(binaries.PROGRAMS), reporter.write_line if reporter is not None else print)
+        binaries.ensure(binaries.WHOLE_CLUSTER, reporter.write_line if reporter is not None else print)
     except LocalClusterError as error:
         pytest.exit(f"the programs of the local cluster cannot be built: {error}", returncode=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.server.figures import AT_LEAST, AT_MOST, Figure, median
+from bench.figures import AT_LEAST, AT_MOST, Figure, median
 from bench.server.overload import recovery_s
 from bench.server.patience import Wanted
 

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bench.figures import Figure, machine
 from bench.server import added, busy, overload, soak
-from bench.server.figures import Figure, machine
 from bench.server.programs import DoesNotStart
 from tools import bootstrap
 
@@ -54,7 +54,7 @@ def main() -> int:
         bootstrap.ensure("peers")
     # As Ctrl-C does: the servers that run are stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    began_s, facts, taken = time.monotonic(), machine(), list[Figure]()
+    began_s, facts, taken = time.monotonic(), machine("pillow", "uvicorn"), list[Figure]()
     tell(f"machine: {facts}")
     try:
         for name in names:

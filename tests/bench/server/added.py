@@ -13,9 +13,9 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 
+from bench.figures import AT_LEAST, AT_MOST, Figure, median
 from bench.server import programs
 from bench.server.busy import edit_of, loaded
-from bench.server.figures import AT_LEAST, AT_MOST, Figure, median
 from bench.server.programs import PEERS, Program
 from imageedit_server.loadtest.asking import EDIT_PATH, Asking
 from imageedit_server.loadtest.http import HttpClient

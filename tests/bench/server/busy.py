@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.figures import AT_LEAST, AT_MOST, Figure, median
 from bench.server import programs
-from bench.server.figures import AT_LEAST, AT_MOST, Figure, median
 from bench.server.programs import Program
 from imageedit_server.loadtest.asking import EDIT_PATH, Asking, asking, sample_picture
 from imageedit_server.loadtest.http import HttpClient

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from bench.figures import AT_LEAST, AT_MOST, Figure, median
 from bench.server import programs
 from bench.server.busy import edit_of
-from bench.server.figures import AT_LEAST, AT_MOST, Figure, median
 from bench.server.patience import Wanted, wanted
 from bench.server.programs import Program
 from imageedit_server.loadtest.asking import Asking

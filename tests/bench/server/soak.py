@@ -17,8 +17,8 @@ from pathlib import Path
 
 import psutil
 
+from bench.figures import AT_MOST, Figure
 from bench.server import programs
-from bench.server.figures import AT_MOST, Figure
 from imageedit_server.loadtest.asking import EDIT_PATH, Asking, asking, sample_picture
 from imageedit_server.loadtest.http import Address, ConnectionBroken, HttpClient
 from imageedit_server.loadtest.outcomes import error_code

@@ -61,8 +61,11 @@ def median(
     return Figure(name=name, value=value, how=how, target=target, repeats=rounded)
 
 
-def machine() -> dict[str, object]:
-    """What the figures were taken on. A load near the number of cores before anything ran means: others run here."""
+def machine(*packages: str) -> dict[str, object]:
+    """What the figures were taken on, with the versions of these Python packages.
+
+    A load near the number of cores before anything ran means: others run here.
+    """
     return {
         "cores": os.cpu_count(),
         "load_average": [round(load, 2) for load in os.getloadavg()],
@@ -70,6 +73,5 @@ def machine() -> dict[str, object]:
         "machine": platform.machine(),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "pillow": importlib.metadata.version("pillow"),
-        "uvicorn": importlib.metadata.version("uvicorn"),
+        **{name: importlib.metadata.version(name) for name in packages},
     }

@@ -1,0 +1,1 @@
+"""What the operator costs and how fast it is with 1,000 resources; `python -m bench.operator`."""

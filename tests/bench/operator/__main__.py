@@ -1,0 +1,108 @@
+"""`make bench-operator`: take every figure, print it, write build/bench/operator.json, end with 1 when one is missed.
+
+`--count 50` does it with fewer resources, for a look; only what runs with 1,000 counts. Needs root, for a network
+namespace of the run's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from apiserver.operator_process import operator
+from bench.figures import AT_MOST, Figure, machine
+from bench.operator import fleet, isolation, planning, reaction, rest, world
+from localcluster import binaries
+from localcluster.progress import console
+
+OUTPUT = Path(__file__).resolve().parents[3] / "build" / "bench" / "operator.json"
+FLAGS = ("--http-port", "18080")
+SPARE_CARDS = 64
+
+
+def tell(text: str) -> None:
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
+async def with_many(count: int, *, idle_s: float, samples: int) -> AsyncIterator[Figure]:
+    """Everything that is measured among a thousand resources."""
+    async with world.world(cards=2 * count + samples + SPARE_CARDS) as here:
+        async with operator(here.operator_kubeconfig, *FLAGS) as first:
+            tell(f"{count} bare Deployments ...")
+            bare_s = await fleet.deployments_s(here, count)
+            yield Figure(name=f"deployments_{count}_s", value=round(bare_s, 1), how=f"{fleet.HOW}, bare Deployments")
+            tell(f"{count} resources ...")
+            ours_s = await fleet.resources_s(here, count)
+            yield Figure(name=f"ready_{count}_s", value=round(ours_s, 1), how=f"{fleet.HOW}, resources")
+            how = "one after the other, Deployments first; they stay while the resources start"
+            yield Figure(name="ready_ratio", value=round(ours_s / bare_s, 2), target=(AT_MOST, 2), how=how)
+            await rest.at_rest(here, first)
+            tell(f"at rest, {idle_s:.0f} s ...")
+            for figure in await rest.idle(here, first, seconds=idle_s):
+                yield figure
+            tell("reaction ...")
+            yield await reaction.reaction(here, count=count, samples=samples)
+            await rest.at_rest(here, first)
+        tell("restart ...")
+        began_s = time.monotonic()
+        async with operator(here.operator_kubeconfig, *FLAGS) as second:
+            yield await rest.caught_up_s(second, began_s=began_s, count=count)
+
+
+async def take(count: int, *, idle_s: float, samples: int, taken: list[Figure]) -> None:
+    """All figures, each printed as soon as it is known."""
+
+    def keep(figure: Figure) -> None:
+        taken.append(figure)
+        print(figure, flush=True)
+
+    keep(planning.plan_p99())
+    async for figure in with_many(count, idle_s=idle_s, samples=samples):
+        keep(figure)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.operator", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="resources (1000)")
+    parser.add_argument("--idle", type=float, default=180, help="seconds at rest (180)")
+    parser.add_argument("--samples", type=int, default=40, help="changes whose reaction is timed (40)")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    asked = parser.parse_args()
+    if not isolation.inside():
+        if os.geteuid() != 0:
+            print(
+                "error: root is needed, for a network namespace of the run's own: sudo make bench-operator",
+                file=sys.stderr,
+            )
+            return 1
+        binaries.ensure(world.PROGRAMS, console)  # from the network, which the namespace has not
+        isolation.enter("bench.operator")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as Ctrl-C does: what runs is stopped on the way out
+    facts, taken = machine("aiohttp", "kopf", "kubernetes"), list[Figure]()
+    tell(f"machine: {facts}")
+    began_s = time.monotonic()
+    try:
+        asyncio.run(take(asked.count, idle_s=asked.idle, samples=asked.samples, taken=taken))
+    finally:
+        facts["load_average_at_the_end"] = [round(load, 2) for load in os.getloadavg()]
+        _write(asked.output, facts, taken, count=asked.count)
+    missed = [figure.name for figure in taken if not figure.passed]
+    tell(f"{len(taken)} figures in {time.monotonic() - began_s:.0f} s, {len(missed)} missed; see {asked.output}")
+    return 1 if missed else 0
+
+
+def _write(path: Path, facts: dict[str, object], taken: list[Figure], *, count: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    said = {"machine": facts, "resources": count, "figures": {figure.name: figure.as_json() for figure in taken}}
+    path.write_text(json.dumps(said, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""A thousand resources of one pod each, and as many bare Deployments of the same pod without the gate."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bench.operator.world import AT_ONCE, World, each
+from imageedit_operator.core.resource import parse
+from imageedit_operator.core.revision import revision_hash
+from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, Manifest, Resource
+from localcluster.addresses import RESOURCE_NAME
+
+LOOK_S = 0.5
+LONGEST_S = 240.0
+NAMESPACES = Resource(group="", version="v1", plural="namespaces", namespaced=False)
+PER_NAMESPACE = 50
+HOW = f"from the first create, {AT_ONCE} at a time, until all are seen ready; {PER_NAMESPACE} to a namespace"
+SPEC = {
+    "model": {"name": "m", "revision": "1", "source": {"demo": {}}},
+    "server": {"image": "server:1", "sizes": ["768x768"]},
+    "accelerator": {"device": "npu", "resourceName": RESOURCE_NAME, "count": 1},
+    "replicas": 1,
+}
+
+
+def resource(name: str) -> Manifest:
+    """One of them; all have the same revision."""
+    return {
+        "apiVersion": "imageedit.dev/v1alpha1",
+        "kind": "ImageEditDeployment",
+        "metadata": {"name": name},
+        "spec": SPEC,
+    }
+
+
+HASH = revision_hash(parse(resource("any") | {"metadata": {"name": "any", "namespace": "any", "uid": "any"}}))
+
+
+def deployment(name: str) -> Manifest:
+    """What a user without the operator would write."""
+    container = {"name": "server", "image": "server:1", "resources": {"limits": {RESOURCE_NAME: "1"}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def is_ready(item: Mapping[str, Any]) -> bool:
+    """The condition Ready of a resource."""
+    conditions = (item.get("status") or {}).get("conditions") or []
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def is_available(item: Mapping[str, Any]) -> bool:
+    """All pods of a Deployment are ready."""
+    return bool((item.get("status") or {}).get("readyReplicas") == item["spec"]["replicas"])
+
+
+def places(prefix: str, count: int) -> list[tuple[str, str]]:
+    """Namespace and name of each, fifty to a namespace."""
+    return [(f"{prefix}-{number // PER_NAMESPACE}", f"{prefix}-{number}") for number in range(count)]
+
+
+async def ready_s(
+    world: World,
+    kind: Resource,
+    where: list[tuple[str, str]],
+    manifest: Callable[[str], Manifest],
+    done: Callable[[Mapping[str, Any]], bool],
+) -> float:
+    """Seconds from the first create until all of them are seen done."""
+    for namespace in sorted({place[0] for place in where}):
+        await world.kube.create(
+            NAMESPACES, "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        )
+    began_s = time.monotonic()
+
+    async def create(place: tuple[str, str]) -> None:
+        await world.kube.create(kind, place[0], manifest(place[1]))
+
+    await each(where, create)
+    waiting = set(where)
+    while waiting:
+        await _one_done(world, kind, max(waiting), done, until_s=began_s + LONGEST_S)
+        found = await world.kube.list_all(kind)
+        waiting -= {(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found if done(item)}
+    return time.monotonic() - began_s
+
+
+async def _one_done(
+    world: World, kind: Resource, place: tuple[str, str], done: Callable[[Mapping[str, Any]], bool], *, until_s: float
+) -> None:
+    """Looks at one only: to list a thousand each second would be most of the load."""
+    while not done(item := await world.kube.get(kind, *place)):
+        if time.monotonic() > until_s:
+            raise TimeoutError(f"{kind.plural} {place[1]} is not ready in time: {item.get('status')}")
+        await asyncio.sleep(LOOK_S)
+
+
+async def deployments_s(world: World, count: int) -> float:
+    """Bare Deployments."""
+    return await ready_s(world, DEPLOYMENTS, places("bare", count), deployment, is_available)
+
+
+async def resources_s(world: World, count: int) -> float:
+    """Resources of ours."""
+    return await ready_s(world, IMAGE_EDIT_DEPLOYMENTS, places("edit", count), resource, is_ready)
