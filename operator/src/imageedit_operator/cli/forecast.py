@@ -26,7 +26,8 @@ STEP_S = 2.0
 QUIET_STEP_S = 10.0
 PATIENCE_S = 300.0
 """Beyond the drain timeout: no grace time of the plan is longer, so what has not moved by then waits for somebody."""
-MOST_LOOKS = 3000
+MOST_WORK = 80_000
+"""Looks times pods: the rollout of a hundred pods, some ten seconds of computing. Longer ones are cut off."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +75,9 @@ def forecast(resource: ImageEditDeployment, observed: Observed, *, warmup_s: flo
     notes = _Notes(serving_at_start=model.serving, fewest_warm=model.serving, most_pods=len(model.pods))
     memory, moved_at = PlanMemory(), now
     patience_s = PATIENCE_S + resource.rollout.drain_timeout_s
-    for _ in range(MOST_LOOKS):
+    work = 0
+    while work < MOST_WORK:
+        work += 1 + len(model.pods)
         made, memory = plan(resource, model.observe(), memory, model.now)
         for action in made.actions:
             _note(notes, action, model.now - now)
@@ -84,15 +87,34 @@ def forecast(resource: ImageEditDeployment, observed: Observed, *, warmup_s: flo
         if _rests(made.status, model) or model.now - moved_at > patience_s or ended.get("reason") == "Paused":
             return _result(notes, ended, seconds=moved_at - now)
         dark_before = model.serving == 0
-        moves = model.advance()
-        if made.actions or moves:
+        moves = model.advance() or bool(made.actions)
+        if moves or model.next_due() is not None:
             moved_at = model.now
-        wait_s = STEP_S if made.actions or moves else QUIET_STEP_S
+        wait_s = _wait_s(model, moves=moves)
         model.now += wait_s
         notes.outage_s += wait_s if dark_before and model.serving == 0 else 0.0
         notes.fewest_warm = min(notes.fewest_warm, model.serving)
         notes.most_pods = max(notes.most_pods, len(model.pods))
-    return _result(notes, {"reason": "TooLong", "message": "the forecast was given up"}, seconds=model.now - now)
+    return _result(
+        notes,
+        {"reason": "TooLong", "message": "the forecast ends here: too many pods for all of it"},
+        seconds=model.now - now,
+    )
+
+
+# | what goes on                                | next look                 |
+# | something moves                             | 2 s                       |
+# | a pod warms or drains, none waits for a card| when it is done           |
+# | a pod waits for a card                      | 10 s, or sooner when done |
+# | nothing                                     | 10 s                      |
+def _wait_s(model: Model, *, moves: bool) -> float:
+    if moves:
+        return STEP_S
+    due = model.next_due()
+    if due is None:
+        return QUIET_STEP_S
+    done_s = max(STEP_S, due - model.now)
+    return min(QUIET_STEP_S, done_s) if model.waiting else done_s
 
 
 def _rests(status: Mapping[str, Any], model: Model) -> bool:

@@ -112,7 +112,7 @@ class Model:
                 pass
 
     def advance(self) -> bool:
-        """Controllers, scheduler and kubelets do what is due; whether any pod changed or is about to."""
+        """Controllers, scheduler and kubelets do what is due; whether any pod changed or is about to go."""
         before = dict(self.pods)
         for deployment in self.deployments.values():
             self._replica_set(deployment)
@@ -121,8 +121,17 @@ class Model:
             del self._gone_at[uid]
         for uid, pod in list(self.pods.items()):
             self.pods[uid] = self._kubelet(self._scheduled(pod))
-        due = [at for uid, at in (*self._warm_at.items(), *self._idle_at.items()) if uid in self.pods]
-        return self.pods != before or bool(self._gone_at) or any(at > self.now for at in due)
+        return self.pods != before or bool(self._gone_at)
+
+    def next_due(self) -> float | None:
+        """When the next pod is warm, or has finished what it accepted; None when none is on its way."""
+        times = (*self._warm_at.items(), *self._idle_at.items())
+        return min((at for uid, at in times if uid in self.pods and at > self.now), default=None)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a pod has no place: the plan counts its grace times."""
+        return any(pod.unschedulable and not pod.terminating for pod in self.pods.values())
 
     def _create(self, manifest: Mapping[str, Any]) -> None:
         metadata = manifest["metadata"]
