@@ -183,7 +183,7 @@ class Model:
                 uid=name,
                 revision_hash=deployment.revision_hash,
                 created_at=self.now,
-                cards={self.resource.accelerator.resource_name: cards_per_pod(self.resource)},
+                cards={self.resource.accelerator.extended_resource: cards_per_pod(self.resource)},
             )
         mine.sort(key=lambda pod: drain.deletion_key(pod, pod.deletion_cost))
         for pod in mine[: max(0, len(mine) - deployment.replicas)]:
@@ -196,7 +196,7 @@ class Model:
             return pod
         if each and self._free() < each:
             since = pod.unschedulable_since or self.now
-            words = f"Insufficient {self.resource.accelerator.resource_name}"
+            words = f"Insufficient {self.resource.accelerator.extended_resource}"
             return replace(pod, unschedulable=True, unschedulable_since=since, unschedulable_message=words)
         self._warm_at[pod.uid] = self.now + self.warmup_s
         placed = replace(pod, node="node", unschedulable=False, unschedulable_message="", scheduled_at=self.now)
@@ -235,13 +235,13 @@ class Model:
         )
 
     def _held(self) -> int:
-        name = self.resource.accelerator.resource_name
+        name = self.resource.accelerator.extended_resource
         return sum((pod.cards or {}).get(name, 0) for pod in self.pods.values() if holds_card(pod))
 
     def _free(self) -> int:
         if isinstance(self.observed.cards, Unknown):
             given = sum(
-                (pod.cards or {}).get(self.resource.accelerator.resource_name, 0)
+                (pod.cards or {}).get(self.resource.accelerator.extended_resource, 0)
                 for pod in self.observed.pods
                 if holds_card(pod)
             )

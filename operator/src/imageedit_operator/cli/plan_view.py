@@ -194,7 +194,7 @@ def _pod_lines(resource: ImageEditDeployment) -> list[str]:
 
 
 def _cards(resource: ImageEditDeployment, observed: Observed, seen: Forecast) -> PlanCards:
-    name, each = resource.accelerator.resource_name, demand.cards_per_pod(resource)
+    name, each = resource.accelerator.extended_resource, demand.cards_per_pod(resource)
     held = sum((pod.cards or {}).get(name, 0) for pod in observed.pods if holds_card(pod))
     known = observed.cards.value if isinstance(observed.cards, Known) else None
     most = each * seen.most_pods

@@ -60,10 +60,10 @@ class _Looked:
             accelerator = parse(manifest).accelerator
         except InvalidResource as error:
             return Unknown(reason="InvalidSpec", message=str(error))
-        if not accelerator.resource_name:
+        if not accelerator.extended_resource:
             return Unknown(reason="NoCardAsked", message="pods ask for no card")
         return await self._cards.read(
-            resource=accelerator.resource_name, count=accelerator.count, place=accelerator.place()
+            resource=accelerator.extended_resource, count=accelerator.count, place=accelerator.place()
         )
 
     async def _reports(self, children: Children) -> dict[str, Report]:

@@ -168,7 +168,7 @@ def _cards(
     cards: Known[CardLedger] | Unknown,
 ) -> CardsView:
     each = 0 if resource is None else demand.cards_per_pod(resource)
-    name = "" if resource is None else resource.accelerator.resource_name
+    name = "" if resource is None else resource.accelerator.extended_resource
     known = cards.value if isinstance(cards, Known) else None
     return CardsView(
         resource_name=name,
