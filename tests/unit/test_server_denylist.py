@@ -170,6 +170,12 @@ def test_a_changed_file_is_read_again(file: Path) -> None:
     assert not found.refuses("nude")
 
 
+def test_the_mark_that_some_editors_write_first_hides_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "denylist"
+    path.write_text("re:weap.n\n", encoding="utf-8-sig")
+    assert DenylistFile(path).refuses("a weapon")
+
+
 @pytest.mark.parametrize("broken", ["", "# none\n", "re:(", b"\xff\xfe", None])
 def test_a_file_that_breaks_leaves_the_last_good_list_in_force_and_says_so(
     file: Path, broken: str | bytes | None, caplog: pytest.LogCaptureFixture

@@ -68,6 +68,28 @@ def test_a_file_that_is_empty_or_away_for_a_moment_changes_nothing(file: Path, a
     assert not keys.open("Bearer ")
 
 
+@pytest.mark.parametrize("broken", ["", None])
+def test_a_broken_file_makes_one_line_of_log_and_not_one_for_each_request(
+    file: Path, broken: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = ApiKeys(file)
+    if broken is None:
+        file.unlink()
+    else:
+        file.write_text(broken)
+    for _ in range(3):
+        assert keys.open("Bearer key-one")
+    assert [record.message for record in caplog.records] == ["api_keys_unreadable"]
+    file.write_text("key-four")
+    assert keys.open("Bearer key-four")
+
+
+def test_the_mark_that_some_editors_write_first_is_no_part_of_the_first_key(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text("key-one\n", encoding="utf-8-sig")
+    assert ApiKeys(path).open("Bearer key-one")
+
+
 @pytest.mark.parametrize(("content", "message"), [("\n# none\n", "it holds no key"), (None, "cannot be read: No such")])
 def test_a_start_without_keys_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
     path = tmp_path / "keys"

@@ -160,6 +160,11 @@ def test_the_drain_token_is_not_shown() -> None:
             [*REQUIRED, "--stub-edit-seconds", "-2"],
             "--stub-edit-seconds '-2' is not a number of seconds from 0 to 3600",
         ),
+        # Without a pause between them a stream sent sixteen thousand signs of life a second.
+        (
+            [*REQUIRED, "--stream-heartbeat", "0"],
+            "--stream-heartbeat '0' is not a number of seconds from 0.1 to 3600",
+        ),
         ([*REQUIRED, "--alpha-colour", "whiteish"], "--alpha-colour 'whiteish' is not a colour; write a name of CSS"),
         ([*REQUIRED, "--alpha-colour", "#11223344"], "--alpha-colour '#11223344' is not a colour"),
         ([*REQUIRED, "--jobs-max-open", "0"], "--jobs-max-open '0' is not a whole number from 1 to 100000"),

@@ -46,14 +46,14 @@ def whole(given: Mapping[str, str], name: str, lowest: int, highest: int) -> int
     return value
 
 
-def seconds(given: Mapping[str, str], name: str, highest: int) -> float:
-    """A number of seconds from 0."""
+def seconds(given: Mapping[str, str], name: str, highest: int, *, lowest: float = 0) -> float:
+    """A number of seconds within the limits."""
     try:
         value = float(given[name])
     except ValueError:
         value = -1.0
-    if not 0 <= value <= highest:
-        raise SettingsInvalid(f"--{name} {given[name]!r} is not a number of seconds from 0 to {highest}")
+    if not lowest <= value <= highest:
+        raise SettingsInvalid(f"--{name} {given[name]!r} is not a number of seconds from {lowest:g} to {highest}")
     return value
 
 

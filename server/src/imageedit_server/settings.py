@@ -137,7 +137,7 @@ def settings_from(arguments: Sequence[str], environ: Mapping[str, str]) -> Setti
         files_max_bytes=setting_values.whole(given, "files-max-bytes", 1024, 1024**4),
         api_keys_file=given["api-keys-file"],
         cors_origins=setting_values.origins(given["cors-origins"]),
-        stream_heartbeat_s=setting_values.seconds(given, "stream-heartbeat", 3600),
+        stream_heartbeat_s=setting_values.seconds(given, "stream-heartbeat", 3600, lowest=0.1),
         traces=setting_values.traces(environ),
         safety=safety_settings(given),
         page=setting_values.one_of(given, "page", ("on", "off")) == "on",

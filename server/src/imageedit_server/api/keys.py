@@ -32,7 +32,7 @@ class ApiKeys:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._seen, self._digests = _read(path)
+            self._seen, self._digests = _state(path), _read(path)
         except OSError as error:
             raise SettingsInvalid(f"--api-keys-file {path} cannot be read: {error.strerror}") from error
         except ValueError as error:
@@ -51,12 +51,18 @@ class ApiKeys:
 
     def _read_again_if_changed(self) -> None:
         """A file that is away or empty for a moment, as while it is replaced, leaves the known keys as they are."""
+        # The state first: a change in between is then seen at the next request.
+        state = _state(self._path)
+        if state == self._seen:
+            return
+        # Noted before it is read, so that a broken file makes one line and not one for each request.
+        self._seen = state
         try:
-            if _state(self._path) != self._seen:
-                self._seen, self._digests = _read(self._path)
-                log.info("api_keys_read", extra=fields(keys=len(self._digests)))
+            self._digests = _read(self._path)
         except (OSError, ValueError) as error:
             log.warning("api_keys_unreadable", extra=fields(path=str(self._path), error=str(error)))
+        else:
+            log.info("api_keys_read", extra=fields(keys=len(self._digests)))
 
 
 class KeyCheck:
@@ -81,18 +87,21 @@ class KeyCheck:
         await error_answer(refused)(scope, receive, send)
 
 
-def _read(path: Path) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
-    # The state first: a change in between is then seen at the next request.
-    state = _state(path)
-    lines = (line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
+def _read(path: Path) -> tuple[bytes, ...]:
+    # Some editors begin a file with a mark that is no part of its first key.
+    lines = (line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
     digests = tuple(_digest(line.encode()) for line in lines if line)
     if not digests:
         raise ValueError("it holds no key; write one a line")
-    return state, digests
+    return digests
 
 
-def _state(path: Path) -> tuple[int, ...]:
-    found = os.stat(path)
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What a change changes; None for a file that is away."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 

@@ -88,7 +88,7 @@ def _asking(asked: argparse.Namespace) -> Asking:
 
 
 def _first_key(path: Path) -> str:
-    lines = (line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
+    lines = (line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
     key = next((line for line in lines if line), "")
     if not key:
         raise CannotBegin(f"{path} holds no key; write one into its first line.")

@@ -80,7 +80,8 @@ class DenylistFile:
 def _read(path: Path) -> Denylist:
     if path.stat().st_size > MAX_FILE_BYTES:
         raise ValueError(f"it is larger than {MAX_FILE_BYTES} bytes")
-    return parsed(path.read_text(encoding="utf-8"))
+    # Some editors begin a file with a mark that is no part of its first line.
+    return parsed(path.read_text(encoding="utf-8-sig"))
 
 
 def _state(path: Path) -> State:
