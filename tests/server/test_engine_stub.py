@@ -2,6 +2,7 @@
 
 import sys
 import time
+import traceback
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE
 from dataclasses import replace
@@ -71,3 +72,12 @@ def test_the_stub_takes_what_the_class_of_the_checkpoint_takes(tmp_path: Path, n
     assert can == KINDS[name].capabilities(
         max_references=1, max_prompt_tokens=1024, guidance=True, negative_prompt=False
     )
+
+
+def test_edits_that_fail_again_and_again_do_not_keep_what_came_before() -> None:
+    engine, lengths = stub(edit_s=0.0), []
+    for _ in range(3):
+        with pytest.raises(ValueError, match="told to fail") as raised:
+            engine.edit(edit_job(prompt="fault: error"), lambda *_: None)
+        lengths.append(len(traceback.extract_tb(raised.value.__traceback__)))
+    assert len(set(lengths)) == 1
