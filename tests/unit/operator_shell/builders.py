@@ -148,7 +148,10 @@ class MemoryKube:
         return [item async for page in self.pages(resource, namespace, labels=labels) for item in page]
 
     async def create(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
-        return self._write("create", resource, namespace, manifest["metadata"]["name"], manifest)
+        name = manifest["metadata"]["name"]
+        if (resource, namespace, name) in self.objects:
+            raise ApiError(status=409, reason="AlreadyExists", message=f"{name} already exists")
+        return self._write("create", resource, namespace, name, manifest)
 
     async def apply(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
         return self._write("apply", resource, namespace, manifest["metadata"]["name"], manifest)

@@ -57,6 +57,13 @@ def test_kopf_keeps_no_state_and_posts_no_events() -> None:
     assert settings.process.ultimate_exiting_timeout is None
 
 
+def test_kopf_copies_and_compares_no_object() -> None:
+    storage = build_settings().persistence.diffbase_storage
+    body = kopf.Body(custom_resource())
+    assert storage.build(body=body) == {}
+    assert storage.fetch(body=body) is None
+
+
 def test_kopf_retries_for_ever_with_bounded_pauses() -> None:
     pauses = list(islice(iter(build_settings().networking.error_backoffs), 50))
     assert len(pauses) == 50

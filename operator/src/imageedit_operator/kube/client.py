@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
+from urllib.request import getproxies
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
@@ -131,7 +132,10 @@ async def connect(
     kubeconfig: str, *, timeout_s: float, on_request: RequestDone, page_size: int = PAGE_SIZE
 ) -> AsyncIterator[KubeClient]:
     """A client for as long as the context lasts."""
-    async with ApiClient(configuration=await load_configuration(kubeconfig)) as api:
+    configuration = await load_configuration(kubeconfig)
+    # With it, each request looks into ~/.netrc, in another thread; an apiserver's login never stands there.
+    configuration.client_session_kwargs = {"trust_env": bool(getproxies())}
+    async with ApiClient(configuration=configuration) as api:
         yield KubeClient(api, timeout_s=timeout_s, on_request=on_request, page_size=page_size)
 
 

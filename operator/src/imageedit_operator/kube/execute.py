@@ -110,17 +110,17 @@ class Executor:
                 return self._post(action, subject)
 
     async def _create_deployment(self, subject: Subject, manifest: Mapping[str, Any]) -> None:
-        """Apply only what is absent: a revision's template is written once and never again."""
-        name = manifest["metadata"]["name"]
+        """Never over what is there: a revision's template is written once and never again."""
         try:
-            present = await self._kube.get(DEPLOYMENTS, subject.namespace, name)
+            await self._kube.create(DEPLOYMENTS, subject.namespace, manifest)
         except ApiError as error:
-            if not error.not_found:
+            if not error.conflict:
                 raise
-            await self._kube.apply(DEPLOYMENTS, subject.namespace, manifest)
-            return
-        owner = foreign_owner(present, owner_uid=subject.uid)
-        raise WorldMoved(f"Deployment {name} exists already" + (f" and belongs to {owner}" if owner else ""))
+            name = manifest["metadata"]["name"]
+            owner = foreign_owner(await self._kube.get(DEPLOYMENTS, subject.namespace, name), owner_uid=subject.uid)
+            raise WorldMoved(
+                f"Deployment {name} exists already" + (f" and belongs to {owner}" if owner else "")
+            ) from error
 
     async def _drain(self, ip: str, uid: str, pod: str) -> None:
         """A pod that does not listen is asked again by the next plan, so a failure is only logged."""
