@@ -18,13 +18,15 @@ from pathlib import Path
 
 from apiserver.operator_process import operator
 from bench.figures import AT_MOST, Figure, machine
-from bench.operator import fleet, isolation, planning, reaction, rest, world
+from bench.operator import fleet, isolation, planning, reaction, rest, rolling, world
 from localcluster import binaries
 from localcluster.progress import console
 
 OUTPUT = Path(__file__).resolve().parents[3] / "build" / "bench" / "operator.json"
 FLAGS = ("--http-port", "18080")
 SPARE_CARDS = 64
+REQUESTS = 500
+LOAD_S = 60.0
 
 
 def tell(text: str) -> None:
@@ -56,16 +58,31 @@ async def with_many(count: int, *, idle_s: float, samples: int) -> AsyncIterator
             yield await rest.caught_up_s(second, began_s=began_s, count=count)
 
 
-async def take(count: int, *, idle_s: float, samples: int, taken: list[Figure]) -> None:
+async def with_real_servers() -> AsyncIterator[Figure]:
+    """What needs pods that serve; in a world of its own, since the machine has two cores."""
+    async with world.world(cards=0) as here:
+        tell("rollouts under load ...")
+        async for figure in rolling.rollout_lost(here, least=REQUESTS):
+            yield figure
+        tell(f"a rollout on the only card, with {LOAD_S:g} s of load ...")
+        yield await rolling.single_card_outage(here, load_s=LOAD_S)
+
+
+async def take(count: int, *, idle_s: float, samples: int, parts: list[str], taken: list[Figure]) -> None:
     """All figures, each printed as soon as it is known."""
 
     def keep(figure: Figure) -> None:
         taken.append(figure)
         print(figure, flush=True)
 
-    keep(planning.plan_p99())
-    async for figure in with_many(count, idle_s=idle_s, samples=samples):
-        keep(figure)
+    if "plan" in parts:
+        keep(planning.plan_p99())
+    if "many" in parts:
+        async for figure in with_many(count, idle_s=idle_s, samples=samples):
+            keep(figure)
+    if "rollouts" in parts:
+        async for figure in with_real_servers():
+            keep(figure)
 
 
 def main() -> int:
@@ -73,6 +90,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="resources (1000)")
     parser.add_argument("--idle", type=float, default=180, help="seconds at rest (180)")
     parser.add_argument("--samples", type=int, default=40, help="changes whose reaction is timed (40)")
+    parser.add_argument("--only", default="plan,many,rollouts", help="parts of these three")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     asked = parser.parse_args()
     if not isolation.inside():
@@ -89,7 +107,8 @@ def main() -> int:
     tell(f"machine: {facts}")
     began_s = time.monotonic()
     try:
-        asyncio.run(take(asked.count, idle_s=asked.idle, samples=asked.samples, taken=taken))
+        parts = asked.only.split(",")
+        asyncio.run(take(asked.count, idle_s=asked.idle, samples=asked.samples, parts=parts, taken=taken))
     finally:
         facts["load_average_at_the_end"] = [round(load, 2) for load in os.getloadavg()]
         _write(asked.output, facts, taken, count=asked.count)

@@ -12,6 +12,8 @@ from typing import Any
 from bench.operator.isolation import POD_RANGE
 from imageedit_operator.kube.parsing import WARM_GATE
 
+PLAYED = "bench.imageedit.dev/played"
+"""Label of the nodes that kwok has."""
 AT_ONCE = 16
 READY = '.status.conditions.[] | select( .type == "Ready" ) | .status'
 WARM = f'.status.conditions.[] | select( .type == "{WARM_GATE}" ) | .status'
@@ -56,7 +58,7 @@ def configuration() -> str:
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokConfiguration",
         "options": {
-            "manageAllNodes": True,
+            "manageNodesWithLabelSelector": f"{PLAYED}=true",
             "cidr": POD_RANGE,
             "nodeLeaseDurationSeconds": 0,  # nobody looks at leases here, and renewals would be load
             "podPlayStageParallelism": AT_ONCE,

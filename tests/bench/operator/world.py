@@ -79,25 +79,34 @@ def _received(event: Event) -> str:
 
 @asynccontextmanager
 async def world(*, cards: int) -> AsyncIterator[World]:
-    """Up with that many cards on nodes of eight; everything is stopped at the end."""
+    """Up with that many cards on played nodes of eight; everything is stopped at the end."""
     isolation.route_pods()
     with controlplane.up_only() as plane:
         layout = Layout(root=plane.kubeconfig.parent)
-        _start_others(layout, plane)
+        programs = binaries.ensure(PROGRAMS, console)
+        _start_others(layout, plane, programs)
+        if cards:
+            _start_players(layout, plane, programs)
         install(plane)
         async with client(plane) as kube:
             await _add_nodes(kube, -(-cards // CARDS_PER_NODE))
             yield World(plane=plane, kube=kube, operator_kubeconfig=layout.config / "operator.kubeconfig")
 
 
-def _start_others(layout: Layout, plane: ControlPlane) -> None:
+def _start_others(layout: Layout, plane: ControlPlane, programs: Mapping[str, Path]) -> None:
     """The control plane's end stops all that is recorded in its layout."""
-    programs = binaries.ensure(PROGRAMS, console)
     controllers.make_identities(layout, plane.url)
     controllers.start_controller_manager(
         layout, programs["kube-controller-manager"], only=CONTROLLERS, requests_per_s=REQUESTS_PER_S
     )
     controllers.start_scheduler(layout, programs["kube-scheduler"], requests_per_s=REQUESTS_PER_S)
+    # A user of its own, so that the audit log tells its writes; as much right as the chart gives is not needed here.
+    certs.sign(layout.certs, "operator", user=OPERATOR_USER, groups=("system:masters",))
+    kubeconfig.write(layout.config / "operator.kubeconfig", url=plane.url, certs=layout.certs, name="operator")
+
+
+def _start_players(layout: Layout, plane: ControlPlane, programs: Mapping[str, Path]) -> None:
+    """kwok, and the responder, which has the probes' port of every address."""
     config = layout.config / "kwok.yaml"
     config.write_text(stages.configuration())
     kwok = [str(programs["kwok"]), f"--kubeconfig={plane.kubeconfig}", f"--config={config}"]
@@ -105,9 +114,6 @@ def _start_others(layout: Layout, plane: ControlPlane) -> None:
     responder = [sys.executable, "-m", "bench.operator.responder"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "operator/src"), str(ROOT / "tests")))}
     processes.start("responder", responder, pids=layout.pids, logs=layout.logs, env=environment)
-    # A user of its own, so that the audit log tells its writes; as much right as the chart gives is not needed here.
-    certs.sign(layout.certs, "operator", user=OPERATOR_USER, groups=("system:masters",))
-    kubeconfig.write(layout.config / "operator.kubeconfig", url=plane.url, certs=layout.certs, name="operator")
 
 
 async def _add_nodes(kube: KubeClient, count: int) -> None:
@@ -117,7 +123,8 @@ async def _add_nodes(kube: KubeClient, count: int) -> None:
     async def add(number: int) -> None:
         name = f"node-{number}"
         status = {"capacity": amounts, "allocatable": amounts, "conditions": [ready]}
-        await kube.create(NODES, "", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
+        metadata = {"name": name, "labels": {stages.PLAYED: "true"}}
+        await kube.create(NODES, "", {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
         await kube.patch(NODES, "", name, {"spec": {"taints": None}})  # admission takes it for not ready yet
 
     await each(range(count), add)
