@@ -14,7 +14,7 @@ from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, 
 from localcluster.addresses import RESOURCE_NAME
 
 LOOK_S = 0.5
-LONGEST_S = 240.0
+LONGEST_S = 420.0
 NAMESPACES = Resource(group="", version="v1", plural="namespaces", namespaced=False)
 PER_NAMESPACE = 50
 HOW = f"from the first create, {AT_ONCE} at a time, until all are seen ready; {PER_NAMESPACE} to a namespace"
