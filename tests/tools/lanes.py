@@ -34,6 +34,16 @@ class Failure:
     """What pytest says of each test that failed."""
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def say(line: str) -> None:
+    """A whole line: `print` writes its end apart, and another lane can come between."""
+    with _ONE_AT_A_TIME:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
 def run(target: str) -> Failure | None:
     """One target, its output line by line; None when it succeeded."""
     started = time.monotonic()
@@ -48,11 +58,11 @@ def run(target: str) -> Failure | None:
         assert process.stdout is not None
         for line in process.stdout:
             text = line.rstrip()
-            print(f"{target}: {text}", flush=True)
+            say(f"{target}: {text}")
             tail.append(text)
             if VERDICT.match(text):
                 verdicts.append(text)
-    print(f"{target}: ended with {process.returncode} after {time.monotonic() - started:.0f} s", flush=True)
+    say(f"{target}: ended with {process.returncode} after {time.monotonic() - started:.0f} s")
     return Failure(target=target, tail=tuple(tail), verdicts=tuple(verdicts)) if process.returncode else None
 
 
@@ -82,7 +92,7 @@ def main(arguments: Sequence[str]) -> int:
     for lane in lanes:
         lane.join()
     for line in closing_words(failures):
-        print(line, flush=True)
+        say(line)
     return 1 if failures else 0
 
 
