@@ -228,7 +228,7 @@ def test_who_asks_is_in_the_log_and_the_prompt_is_not(api: openai.OpenAI, server
 def test_the_model_says_what_it_takes(api: openai.OpenAI) -> None:
     model = api.models.retrieve("image-edit").model_extra or {}
 
-    assert (model["sizes"], model["steps"]) == (["128x128"], {"standard": 16, "high": 24})
+    assert (model["sizes"], model["steps"]) == (["128x128"], {"lowest": 2, "standard": 16, "high": 24})
     assert (model["max_images"], model["negative_prompt"], model["mask"]) == (3, True, "composite")
     assert model["response_formats"] == ["b64_json", "url"]
 
