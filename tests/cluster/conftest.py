@@ -19,7 +19,7 @@ from localcluster.paths import cluster_layout
 from support.kubectl import Kubectl
 from support.programs import build_programs
 from support.resources import Resource
-from support.system import DEMO_NAME, DEMO_NAMESPACE, install_operator
+from support.system import DEMO_NAME, DEMO_NAMESPACE, VALUES_OF_TESTS, install_operator
 
 HERE = Path(__file__).parent
 LIFECYCLE = "test_localcluster_lifecycle.py"
@@ -73,7 +73,7 @@ def installed(kubectl: Kubectl) -> None:
     """The operator, from the working tree's chart; what `make demo` left running gives its cards back first."""
     if kubectl.exists("namespace", DEMO_NAMESPACE):
         Resource(kubectl, DEMO_NAME, DEMO_NAMESPACE).delete()
-    install_operator(kubectl, values=("policy.allowHostPath=true",))  # a broken source is one of the tests
+    install_operator(kubectl, values=VALUES_OF_TESTS)
 
 
 @pytest.fixture

@@ -18,6 +18,10 @@ BACKGROUND_TOLERANCE = 30
 """Largest error of a channel, of 255, at which a background counts as the colour asked for (trained to 20)."""
 
 
+VALUES_OF_TESTS = ("policy.allowHostPath=true",)
+"""A broken source, which is one of the tests, is a folder of the node."""
+
+
 def install_operator(kubectl: Kubectl, *, values: tuple[str, ...] = ()) -> None:
     """`helm upgrade --install` of the working tree's chart, CRD included, and wait until the operator is Available."""
     kubectl.run("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds" / "imageeditdeployments.yaml"))
