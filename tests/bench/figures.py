@@ -1,14 +1,16 @@
-"""Figures, what they should be, and whether they are. Pure, but for asking the machine what it is."""
+"""Figures, what they should be, and whether they are. Pure, but for asking the machine and writing the file."""
 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import operator
 import os
 import platform
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 AT_LEAST, AT_MOST = ">=", "<="
 COMPARED: dict[str, Callable[[float, float], bool]] = {AT_LEAST: operator.ge, AT_MOST: operator.le}
@@ -75,3 +77,10 @@ def machine(*packages: str) -> dict[str, object]:
         "python": platform.python_version(),
         **{name: importlib.metadata.version(name) for name in packages},
     }
+
+
+def write(path: Path, facts: dict[str, object], taken: Sequence[Figure], **about: object) -> None:
+    """The file of a run: the machine, what was asked for, and every figure with how it was taken."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    said = {"machine": facts, **about, "figures": {figure.name: figure.as_json() for figure in taken}}
+    path.write_text(json.dumps(said, indent=1) + "\n")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
-from imageedit_server.api.queue import EditQueue, OnStep
+from imageedit_server.api.queue import OnStep
 from imageedit_server.api.ticket import TooLate
 from imageedit_server.gate.estimate import Load
 from imageedit_server.worker.failures import lost
 from imageedit_server.worker.protocol import EditJob, EditResult, NotStarted, WorkerError, WorkerFailure
+from support.edit_queues import running
 from support.hand_worker import LOST, job, settle
 
 STEPS = 4
@@ -52,20 +50,6 @@ class PairWorker:
     async def fail(self, name: str, error: Exception) -> None:
         self._ends[name].set_exception(error)
         await settle()
-
-
-@contextlib.asynccontextmanager
-async def running(worker: PairWorker, **options: Any) -> AsyncIterator[EditQueue]:
-    options.setdefault("now_s", lambda: 0.0)
-    queue = EditQueue(edit=worker.edit, cancel=worker.cancel, **options)
-    queue.release()
-    task = asyncio.create_task(queue.run())
-    try:
-        yield queue
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 @pytest.mark.parametrize(("step", "names"), [(1, ["a"]), (2, ["a", "b"]), (4, ["a", "b"])])

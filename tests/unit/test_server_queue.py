@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -13,22 +11,9 @@ from imageedit_server.api.queue import EditQueue
 from imageedit_server.api.ticket import Ticket, TooLate
 from imageedit_server.gate.estimate import Load
 from imageedit_server.worker.protocol import WorkerError
+from support.edit_queues import running
 from support.hand_worker import LOST, HandWorker, job, settle
 from unit.operator_shell.virtual_time import now, run_virtual
-
-
-@contextlib.asynccontextmanager
-async def running(worker: HandWorker, **options: Any) -> AsyncIterator[EditQueue]:
-    options.setdefault("now_s", lambda: 0.0)
-    queue = EditQueue(edit=worker.edit, cancel=worker.cancel, **options)
-    queue.release()
-    task = asyncio.create_task(queue.run())
-    try:
-        yield queue
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 async def test_edits_run_one_at_a_time_in_the_order_of_arrival() -> None:

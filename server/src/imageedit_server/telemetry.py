@@ -35,7 +35,6 @@ ROUTES = (
     "/page/{name}",
     "unknown",
 )
-EDIT_ROUTES = ("/v1/edit", "/v1/images/edits")
 CODES = (200, 202, 400, 401, 404, 405, 408, 409, 413, 429, 431, 499, 500, 503)
 SAFETY_REASONS = ("prompt", "picture", "result")
 REFUSALS = REASONS

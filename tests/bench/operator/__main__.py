@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -17,7 +16,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from apiserver.operator_process import operator
-from bench.figures import AT_MOST, Figure, machine
+from bench.figures import AT_MOST, Figure, machine, write
 from bench.operator import fleet, isolation, planning, reaction, rest, rolling, world
 from localcluster import binaries
 from localcluster.progress import console
@@ -111,16 +110,10 @@ def main() -> int:
         asyncio.run(take(asked.count, idle_s=asked.idle, samples=asked.samples, parts=parts, taken=taken))
     finally:
         facts["load_average_at_the_end"] = [round(load, 2) for load in os.getloadavg()]
-        _write(asked.output, facts, taken, count=asked.count)
+        write(asked.output, facts, taken, resources=asked.count)
     missed = [figure.name for figure in taken if not figure.passed]
     tell(f"{len(taken)} figures in {time.monotonic() - began_s:.0f} s, {len(missed)} missed; see {asked.output}")
     return 1 if missed else 0
-
-
-def _write(path: Path, facts: dict[str, object], taken: list[Figure], *, count: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    said = {"machine": facts, "resources": count, "figures": {figure.name: figure.as_json() for figure in taken}}
-    path.write_text(json.dumps(said, indent=1) + "\n")
 
 
 if __name__ == "__main__":

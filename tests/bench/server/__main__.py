@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.figures import Figure, machine
+from bench.figures import Figure, machine, write
 from bench.server import added, busy, overload, soak
 from bench.server.programs import DoesNotStart
 from tools import bootstrap
@@ -66,16 +65,10 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     finally:
-        _write(asked.output, facts, taken, quick=asked.quick)
+        write(asked.output, facts, taken, quick=asked.quick)
     missed = [figure.name for figure in taken if not figure.passed]
     tell(f"{len(taken)} figures in {time.monotonic() - began_s:.0f} s, {len(missed)} missed; see {asked.output}")
     return 1 if missed else 0
-
-
-def _write(path: Path, facts: dict[str, object], taken: list[Figure], *, quick: bool) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    said = {"machine": facts, "quick": quick, "figures": {figure.name: figure.as_json() for figure in taken}}
-    path.write_text(json.dumps(said, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from imageedit_server.api.images import DAMAGE
 from imageedit_server.api.padding import padded
 from imageedit_server.errors import InvalidInput
 
-KEEP, EDIT = 0, 255
+EDIT = 255
 
 
 def weights(mask: bytes, planned: Plan, *, feather_px: int) -> Image.Image:
