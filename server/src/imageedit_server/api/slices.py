@@ -37,7 +37,8 @@ def more_than(data: bytes, limit: int, characters: bytes) -> bool:
     """Whether more than `limit` bytes of `data` are among these characters."""
     count = 0
     for part in slices(data):
-        count += sum(part.count(character) for character in characters)
+        # As in `without`: few parts of base64 have such a character at all, and looking is far faster than counting.
+        count += sum(part.count(character) for character in characters if character in part)
         if count > limit:
             return True
     return False
