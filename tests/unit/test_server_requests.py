@@ -410,7 +410,11 @@ def test_a_wrong_generation_is_refused(sent: bytes, taken: Limits, expected: tup
 
 
 def digest(*more: tuple[str, str | bytes], without: str = "") -> str:
-    return form_request(form(*more, without=without), ALL).digest()
+    return form_request(form(*more, without=without), ALL).digests().request
+
+
+def files(*more: tuple[str, str | bytes]) -> str:
+    return form_request(form(*more), ALL).digests().files
 
 
 @pytest.mark.parametrize(
@@ -440,7 +444,12 @@ def test_every_field_and_file_is_part_of_what_a_key_stands_for(more: list[tuple[
 
 
 def test_mask_and_picture_are_not_each_other() -> None:
-    assert digest(("mask", b"a"), ("image[]", b"b")) != digest(("mask", b"b"), ("image[]", b"a"))
+    for told in (digest, files):
+        assert told(("mask", b"a"), ("image[]", b"b")) != told(("mask", b"b"), ("image[]", b"a"))
+
+
+def test_what_is_asked_for_with_the_files_is_no_part_of_them() -> None:
+    assert files(("steps", "16"), ("seed", "7")) == files() != files(("mask", b"a mask"))
 
 
 @pytest.mark.parametrize("name", ["user", "safety_identifier", "request_id"])

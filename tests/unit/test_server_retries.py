@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 
 from imageedit_server.api.queue import EditQueue
 from imageedit_server.api.retries import Retries, identity_of, key_of
+from imageedit_server.api.wishes import Digests
 from imageedit_server.errors import Conflict, InvalidInput
 from imageedit_server.gate.dedupe import By, Identity
 from imageedit_server.worker.protocol import EditJob, EditResult, Size, WorkerError
@@ -18,21 +19,21 @@ JOB = EditJob(job_id="a", picture=b"picture", size=Size(32, 32), prompt="make it
 RESULT = EditResult(job_id="a", picture=b"result", seconds=1.0, steps=16)
 
 
-def identity(job: EditJob = JOB, *, seed_given: bool = True, part: int = 0, **headers: str) -> Identity:
+def identity(
+    job: EditJob = JOB, *, files: str = "f", seed_given: bool = True, part: int = 0, **headers: str
+) -> Identity:
     sent = Headers({name.replace("_", "-"): value for name, value in headers.items()})
-    return identity_of(sent, job, seed_given=seed_given, steps_given=True, request_id=None, part=part)
+    digests = Digests(request="r", files=files)
+    return identity_of(sent, job, digests=digests, seed_given=seed_given, steps_given=True, request_id=None, part=part)
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        replace(JOB, picture=b"other"),
         replace(JOB, prompt="make it red"),
         replace(JOB, size=Size(64, 32)),
         replace(JOB, steps=24),
         replace(JOB, seed=8),
-        replace(JOB, references=(b"more",)),
-        replace(JOB, mask=b"mask"),
         replace(JOB, negative_prompt="dull"),
         replace(JOB, true_cfg_scale=4.0),
         replace(JOB, guidance_scale=2.5),
@@ -41,6 +42,10 @@ def identity(job: EditJob = JOB, *, seed_given: bool = True, part: int = 0, **he
 def test_everything_that_decides_the_result_is_content(other: EditJob) -> None:
     assert identity(other).content != identity().content
     assert identity(replace(JOB, job_id="b")).content == identity().content
+
+
+def test_the_files_that_were_sent_are_content() -> None:
+    assert identity(files="other").content != identity().content
 
 
 def test_a_seed_that_the_client_did_not_choose_is_no_content() -> None:

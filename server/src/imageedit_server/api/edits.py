@@ -141,7 +141,7 @@ async def _run_one(service: Service, request: Request, received: Received, numbe
             service,
             request,
             _job(received.job, wish, number),
-            digest=received.digest,
+            digests=received.digests,
             seed_given=wish.seed_given,
             steps_given=wish.steps_given,
             request_id=wish.request_id,

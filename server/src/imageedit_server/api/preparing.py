@@ -11,20 +11,17 @@ from dataclasses import dataclass, field, replace
 from imageedit_server.api import images, masks
 from imageedit_server.api.geometry import Plan, plan
 from imageedit_server.api.results import Masked
-from imageedit_server.api.wishes import EditRequest, Wish
+from imageedit_server.api.wishes import Digests, EditRequest, Wish
 from imageedit_server.settings import Settings
 from imageedit_server.worker.protocol import EditJob, Size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A checked request, ready for the queue: the first of its jobs, and how each result becomes a file.
-
-    `digest` is that of the request.
-    """
+    """A checked request, ready for the queue: the first of its jobs, and how each result becomes a file."""
 
     job: EditJob = field(repr=False)
-    digest: str
+    digests: Digests
     wish: Wish
     plan: Plan
     masked: Masked | None
@@ -39,11 +36,11 @@ def prepared(wanted: EditRequest, settings: Settings, *, mask_to_model: bool) ->
     Raises:
         InvalidInput: a picture or the mask is not one that can be used.
     """
-    wish, limit, colour, digest = wanted.wish, settings.max_pixels, settings.alpha_colour, wanted.digest()
+    wish, limit, colour, digests = wanted.wish, settings.max_pixels, settings.alpha_colour, wanted.digests()
     if not wanted.pictures:
         shape = wish.size if isinstance(wish.size, Size) else settings.sizes[0]
         planned = plan(shape, settings.sizes, wish.size)
-        return Received(job=_first_job(wish, b"", (), planned), digest=digest, wish=wish, plan=planned, masked=None)
+        return Received(job=_first_job(wish, b"", (), planned), digests=digests, wish=wish, plan=planned, masked=None)
     first = wanted.pictures[0]
     ready = images.prepare(
         first, param="image", candidates=settings.sizes, max_pixels=limit, size=wish.size, alpha_colour=colour
@@ -72,7 +69,7 @@ def prepared(wanted: EditRequest, settings: Settings, *, mask_to_model: bool) ->
         # The result is put into the mask in any case: a model keeps what lies outside, but not to the bit.
         model_mask = masks.for_model(wanted.mask, ready.plan) if mask_to_model else b""
     job = replace(_first_job(wish, ready.pixels, further, ready.plan), mask=model_mask)
-    return Received(job=job, digest=digest, wish=wish, plan=ready.plan, masked=masked)
+    return Received(job=job, digests=digests, wish=wish, plan=ready.plan, masked=masked)
 
 
 def _first_job(wish: Wish, picture: bytes, references: tuple[bytes, ...], planned: Plan) -> EditJob:

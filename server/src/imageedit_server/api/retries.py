@@ -10,6 +10,7 @@ from dataclasses import replace
 from starlette.datastructures import Headers
 
 from imageedit_server.api.ticket import Ticket
+from imageedit_server.api.wishes import Digests
 from imageedit_server.errors import Conflict, InvalidInput
 from imageedit_server.gate import dedupe
 from imageedit_server.gate.dedupe import Attach, Identity, Register
@@ -27,21 +28,21 @@ def identity_of(
     headers: Headers,
     job: EditJob,
     *,
-    digest: str = "",
+    digests: Digests,
     seed_given: bool,
     steps_given: bool,
     request_id: str | None,
     part: int,
 ) -> Identity:
-    """What a request with this digest says about one of its jobs. Blocking: it reads the pictures.
+    """What a request with these digests says about one of its jobs.
 
     Raises:
         InvalidInput: a key that is too long.
     """
     return Identity(
         scope=scope_of(headers),
-        content=_content(job, seed_given=seed_given, steps_given=steps_given, part=part),
-        request=digest,
+        content=_content(job, digests.files, seed_given=seed_given, steps_given=steps_given, part=part),
+        request=digests.request,
         key=_of_part(key_of(headers, request_id), part),
         request_id=_of_part(_request_id(headers), part),
         retry=headers.get("x-stainless-retry-count", "0") not in ("", "0"),
@@ -150,15 +151,12 @@ def _ended_badly(ticket: Ticket) -> bool:
     return answer.done() and (answer.cancelled() or answer.exception() is not None)
 
 
-def _content(job: EditJob, *, seed_given: bool, steps_given: bool, part: int) -> str:
+def _content(job: EditJob, files: str, *, seed_given: bool, steps_given: bool, part: int) -> str:
     parameters = (
         *(str(job.size), job.prompt, job.negative_prompt, job.true_cfg_scale, job.guidance_scale),
-        *(job.seed if seed_given else None, job.steps if steps_given else None, part, len(job.references)),
+        *(job.seed if seed_given else None, job.steps if steps_given else None, part, files),
     )
-    digest = hashlib.sha256(repr(parameters).encode())
-    for picture in (job.picture, *job.references, job.mask):
-        digest.update(picture)
-    return digest.hexdigest()
+    return hashlib.sha256(repr(parameters).encode()).hexdigest()
 
 
 def _request_id(headers: Headers) -> str | None:

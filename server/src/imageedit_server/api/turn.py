@@ -18,6 +18,7 @@ from imageedit_server.api.queue import EditQueue
 from imageedit_server.api.retries import LINGER_S, Retries, identity_of
 from imageedit_server.api.service import Service
 from imageedit_server.api.ticket import Ticket, TooLate
+from imageedit_server.api.wishes import Digests
 from imageedit_server.errors import ApiError, ClientGone, Conflict, EditFailed, InvalidInput, Overloaded, Unavailable
 from imageedit_server.gate.admission import NOT_READY_RETRY_AFTER_S, Ask, Refusal, whole_seconds
 from imageedit_server.gate.deadline import NotADeadline, deadline_left_s, read_timeout_s
@@ -90,7 +91,7 @@ async def turn(
     request: Request,
     job: EditJob,
     *,
-    digest: str = "",
+    digests: Digests,
     seed_given: bool = True,
     steps_given: bool = True,
     request_id: str | None = None,
@@ -100,7 +101,7 @@ async def turn(
     """Run a job when its turn comes.
 
     Args:
-        digest: of the whole request.
+        digests: of the request.
         seed_given: the client chose the seed; else any seed will do, also that of an equal job.
         steps_given: the client chose the steps (or a quality); else dynamic steps may choose.
         request_id: field `request_id` of the body.
@@ -112,11 +113,10 @@ async def turn(
         ClientGone: the client left while the job waited or ran.
     """
     with service.counting_refusals():
-        identity = await asyncio.to_thread(
-            identity_of,
+        identity = identity_of(
             request.headers,
             job,
-            digest=digest,
+            digests=digests,
             seed_given=seed_given,
             steps_given=steps_given,
             request_id=request_id,

@@ -55,6 +55,17 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Digests:
+    """Of one request: the same for the same request, whatever its name and whoever asks.
+
+    `files` is that of the mask and the pictures alone, as they were sent.
+    """
+
+    request: str
+    files: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EditRequest:
     """One checked request: the picture to edit, further pictures to look at, the mask, and the rest.
 
@@ -65,12 +76,15 @@ class EditRequest:
     mask: bytes | None = field(repr=False)
     wish: Wish
 
-    def digest(self) -> str:
-        """The same for the same request, whatever its name and whoever asks. Blocking: it reads the files."""
+    def digests(self) -> Digests:
+        """What tells this request from others. Blocking: it reads the files."""
         wish = self.wish if self.wish.seed_given else replace(self.wish, seed=0)
         values = [getattr(wish, one.name) for one in dataclass_fields(wish) if one.name not in NAMES]
         files = [None if file is None else hashlib.sha256(file).hexdigest() for file in (self.mask, *self.pictures)]
-        return hashlib.sha256(repr((values, files)).encode()).hexdigest()
+        return Digests(
+            request=hashlib.sha256(repr((values, files)).encode()).hexdigest(),
+            files=hashlib.sha256(repr(files).encode()).hexdigest(),
+        )
 
 
 def unknown_model(asked: str, served: str) -> NotFound:
