@@ -5,14 +5,16 @@ Each visit has a profile of its own, and a test fails when the browser's console
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
-from browser import chromium
+from browser import chromium, network
 from browser.visitor import Visitor
 from server.running import RunningServer, running_server
 
@@ -20,6 +22,7 @@ HERE = Path(__file__).parent
 TIMEOUT_S = 180
 
 Visit = Callable[..., Visitor]
+VISITORS = pytest.StashKey[list[Visitor]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,9 +33,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """The browser is installed before the first test."""
-    if any(item.path.is_relative_to(HERE) for item in session.items) and not session.config.option.collectonly:
-        chromium.install_missing(session)
+    """The browser is installed before the first test; then the session needs no network but its own."""
+    ours = [item.path.is_relative_to(HERE) for item in session.items]
+    if not any(ours) or session.config.option.collectonly:
+        return
+    chromium.install_missing(session)
+    if all(ours):
+        network.enter()
 
 
 @pytest.fixture(scope="session")
@@ -52,16 +59,29 @@ def demo() -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Visit]:
+def visit(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Visit]:
     """Opens the page of a server, as a visitor with a profile of its own."""
-    visitors: list[Visitor] = []
+    visitors = request.node.stash.setdefault(VISITORS, [])
 
-    def opened(server: RunningServer, **options: Any) -> Visitor:
-        visitors.append(Visitor(browser, server, **options))
-        return visitors[-1]
+    def opened(server: RunningServer, *, wait: bool = True, **options: Any) -> Visitor:
+        visitor = Visitor(browser, server, **options)
+        visitors.append(visitor)
+        visitor.arrive(wait=wait)
+        return visitor
 
     yield opened
     for visitor in visitors:
         visitor.leave()
     for visitor in visitors:
         assert visitor.complaints == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test says how the pages stand, since a locator that never came true does not say why."""
+    report = yield
+    if report.failed and report.when != "teardown":
+        for visitor in item.stash.get(VISITORS, []):
+            with contextlib.suppress(PlaywrightError):
+                report.sections.append(("the page", visitor.standing()))
+    return report

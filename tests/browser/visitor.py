@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from typing import Any
 
+import httpx
 from PIL import Image
-from playwright.sync_api import Browser, ConsoleMessage, FilePayload, expect
+from playwright.sync_api import Browser, ConsoleMessage, FileChooser, FilePayload, Request, expect
 
 from server.running import RunningServer, encoded
 
@@ -20,7 +22,6 @@ class Visitor:
     Args:
         options: of the browser's context, such as `color_scheme` and `viewport`.
         refused: statuses of answers that the test expects; the browser reports each in its console.
-        wait: whether to wait until the page knows the model.
     """
 
     def __init__(
@@ -29,19 +30,39 @@ class Visitor:
         server: RunningServer,
         *,
         refused: tuple[int, ...] = (),
-        wait: bool = True,
         **options: Any,
     ) -> None:
         self._refused = refused
         self._context = browser.new_context(**options)
         self._context.set_default_timeout(PATIENCE_MS)
+        self._pending: list[Request] = []
+        self._choosers: list[FileChooser] = []
+        self._server = server
         self.complaints: list[str] = []
         self.page = self._context.new_page()
         self.page.on("console", self._console)
+        # From the start: asked for only when a key is pressed, the key can overtake it, and no chooser is ever seen.
+        self.page.on("filechooser", self._file_chooser)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.goto(server.api + "/")
+        self.page.on("request", self._asked)
+        self.page.on("requestfinished", self._answered)
+        self.page.on("requestfailed", self._answered)
+
+    def arrive(self, *, wait: bool = True) -> None:
+        """Open the page, and wait until it knows the model."""
+        self.page.goto(self._server.api + "/")
         if wait:
             expect(self.page.locator("#model")).not_to_be_empty(timeout=PATIENCE_MS)
+
+    def standing(self) -> str:
+        """What a failed test says of the page besides what it waited for."""
+        lines = [f"console: {text}" for text in self.complaints]
+        lines += [f"no answer yet: {one.method} {one.url}" for one in self._pending]
+        lines.append(f"file choosers opened: {len(self._choosers)}")
+        lines += [f"#{name}: {self.page.locator(f'#{name}').text_content()}" for name in ("model", "problem", "status")]
+        with contextlib.suppress(httpx.HTTPError):
+            lines.append(f"server: {self._server.health()}")
+        return "\n".join(lines)
 
     def leave(self) -> None:
         """Close the profile."""
@@ -94,6 +115,15 @@ class Visitor:
         self.page.mouse.down()
         self.page.mouse.move(box["x"] + end[0] * box["width"], box["y"] + end[1] * box["height"], steps=8)
         self.page.mouse.up()
+
+    def _file_chooser(self, chooser: FileChooser) -> None:
+        self._choosers.append(chooser)
+
+    def _asked(self, request: Request) -> None:
+        self._pending.append(request)
+
+    def _answered(self, request: Request) -> None:
+        self._pending.remove(request)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type not in ("error", "warning"):
