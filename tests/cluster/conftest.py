@@ -65,7 +65,8 @@ def namespace(kubectl: Kubectl) -> Iterator[str]:
     kubectl.run("create", "namespace", name)
     yield name
     kubectl.run("delete", "namespace", name, "--wait=false")
-    kubectl.run("delete", "pods", "--all", "-n", name, "--grace-period=1", "--timeout=60s")
+    # A pod that stays keeps its card from every test that follows, so a loaded machine is waited for.
+    kubectl.run("delete", "pods", "--all", "-n", name, "--grace-period=1", "--timeout=150s", timeout_s=180)
 
 
 @pytest.fixture(scope="session")
