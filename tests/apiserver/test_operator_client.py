@@ -40,6 +40,7 @@ from imageedit_operator.kube.client import (
     PODS,
     SERVICES,
     KubeClient,
+    Manifest,
     Resource,
     connect,
 )
@@ -68,6 +69,12 @@ async def namespace(kube: KubeClient) -> str:
     return await new_namespace(kube)
 
 
+def service(name: str, *, selector: dict[str, str]) -> Manifest:
+    """A Service with one port."""
+    spec = {"selector": selector, "ports": [{"port": 80}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
 async def execute(kube: KubeClient, namespace: str, action: Action, *, uid: str = "u") -> None:
     """One action for a resource named `edit`."""
     subject = Subject(
@@ -92,10 +99,45 @@ async def test_apply_takes_back_a_field_that_somebody_changed(
 ) -> None:
     service = manifests.service(parse(await create_resource(kube, namespace)))
     await execute(kube, namespace, ApplyService(manifest=service))
+    uid = (await kube.get(SERVICES, namespace, "edit"))["metadata"]["uid"]
     kubectl(plane, "-n", namespace, "patch", "service", "edit", "--type=merge", "-p", '{"spec":{"selector":{"a":"b"}}}')
-    await execute(kube, namespace, ApplyService(manifest=service))
+    await execute(kube, namespace, ApplyService(manifest=service, uid=uid))
     stored = await kube.get(SERVICES, namespace, "edit")
     assert stored["spec"]["selector"]["imageedit.dev/deployment"] == "edit"
+
+
+async def test_an_apply_for_a_new_object_is_refused_over_one_that_is_there(kube: KubeClient, namespace: str) -> None:
+    foreign = service("edit", selector={"app": "other"})
+    await kube.create(SERVICES, namespace, foreign)
+    with pytest.raises(WorldMoved):
+        await execute(kube, namespace, ApplyService(manifest=service("edit", selector={"app": "ours"})))
+    assert (await kube.get(SERVICES, namespace, "edit"))["spec"]["selector"] == {"app": "other"}
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_an_apply_over_an_object_is_refused_when_it_is_another_one_or_gone(
+    kube: KubeClient, namespace: str, there: bool
+) -> None:
+    if there:
+        await kube.create(SERVICES, namespace, service("edit", selector={"app": "other"}))
+    with pytest.raises(WorldMoved):
+        await execute(kube, namespace, ApplyService(manifest=service("edit", selector={"app": "ours"}), uid="gone"))
+    found = await kube.list_all(SERVICES, namespace)
+    assert [item["spec"]["selector"] for item in found] == ([{"app": "other"}] if there else [])
+
+
+async def test_a_field_that_vanishes_from_what_is_applied_leaves_a_deployment_that_the_operator_created(
+    kube: KubeClient, namespace: str
+) -> None:
+    made = deployment("d")
+    pod = made["spec"]["template"]["spec"]
+    pod["containers"][0]["env"] = [{"name": "A", "value": "1"}]
+    pod["nodeSelector"] = {"disk": "fast"}
+    await execute(kube, namespace, CreateDeployment(manifest=made))
+    del pod["containers"][0]["env"], pod["nodeSelector"]
+    stored = await kube.apply(DEPLOYMENTS, namespace, made)
+    left = stored["spec"]["template"]["spec"]
+    assert ("env" in left["containers"][0], "nodeSelector" in left) == (False, False)
 
 
 async def test_what_was_applied_matches_what_is_observed(kube: KubeClient, namespace: str) -> None:

@@ -24,6 +24,7 @@ from imageedit_operator.core.observed import CardLedger, Known, Observed, Observ
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import revision_hash
+from imageedit_operator.core.stored import find
 from unit.operator_core.builders import (
     SILENT,
     autoscaling,
@@ -79,6 +80,22 @@ def test_a_new_resource_gets_its_service_and_an_empty_deployment() -> None:
 def test_what_claims_of_cards_are_made_from_comes_before_the_pods_that_name_it() -> None:
     made = planned(Observed(), resource(accelerator={"injection": "DRA"}))
     assert [type(action) for action in made.actions] == [ApplyService, ApplyClaimTemplate, CreateDeployment]
+
+
+def test_a_lost_template_of_claims_comes_back_beside_pods_that_serve() -> None:
+    drawn = resource(accelerator={"injection": "DRA"})
+    there = deployment(1, revision_hash(drawn))
+    lost = observed(deployments=(there,), pods=())
+    assert next(type(action) for action in planned(lost, drawn).actions) == ApplyClaimTemplate
+    kept = observed(deployments=(there,), pods=(), claims_exist=True)
+    assert ApplyClaimTemplate not in [type(action) for action in planned(kept, drawn).actions]
+
+
+def test_a_foreign_template_of_claims_is_named_and_not_written_over() -> None:
+    seen = Observed(claims_exist=True, claims_foreign_owner="nobody")
+    made = planned(seen, resource(accelerator={"injection": "DRA"}))
+    assert not [action for action in made.actions if isinstance(action, ApplyClaimTemplate | CreateDeployment)]
+    assert find(made.status, "Progressing")["message"].startswith("ResourceClaimTemplate edit-")
 
 
 def test_a_resource_on_its_way_out_is_left_to_its_owner_references() -> None:

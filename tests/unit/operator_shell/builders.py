@@ -153,8 +153,15 @@ class MemoryKube:
             raise ApiError(status=409, reason="AlreadyExists", message=f"{name} already exists")
         return self._write("create", resource, namespace, name, manifest)
 
-    async def apply(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
-        return self._write("apply", resource, namespace, manifest["metadata"]["name"], manifest)
+    async def apply(
+        self, resource: Resource, namespace: str, manifest: Mapping[str, Any], *, uid: str | None = None
+    ) -> Manifest:
+        name = manifest["metadata"]["name"]
+        found = self.objects.get((resource, namespace, name))
+        there = "" if found is None else found["metadata"].get("uid", "some")
+        if uid is not None and there != uid:
+            raise ApiError(status=409, reason="Conflict", message=f"{name} has another uid")
+        return self._write("apply", resource, namespace, name, manifest)
 
     async def patch(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 from imageedit_operator.core import drain
 from imageedit_operator.core.actions import (
     Action,
+    ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
     DeleteDeployment,
@@ -48,6 +49,7 @@ class Model:
     deployments: dict[str, ObservedDeployment] = field(default_factory=dict)
     pods: dict[str, ObservedPod] = field(default_factory=dict)
     _service: bool = False
+    _claims: bool = False
     _warm_at: dict[str, float] = field(default_factory=dict)
     _idle_at: dict[str, float] = field(default_factory=dict)
     _gone_at: dict[str, float] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class Model:
 
     def __post_init__(self) -> None:
         self.status, self._service = self.observed.status, self.observed.service_matches
+        self._claims = self.observed.claims_exist
         self.deployments = {item.name: item for item in self.observed.deployments}
         self.pods = {pod.uid: pod for pod in self.observed.pods}
         for pod in self.pods.values():
@@ -89,6 +92,7 @@ class Model:
             pods=tuple(self.pods.values()),
             service_exists=self._service or self.observed.service_exists,
             service_matches=self._service,
+            claims_exist=self._claims,
             cards=cards,
             status=self.status,
         )
@@ -98,6 +102,8 @@ class Model:
         match action:
             case ApplyService():
                 self._service = True
+            case ApplyClaimTemplate():
+                self._claims = True
             case CreateDeployment(manifest=manifest):
                 self._create(manifest)
             case ScaleDeployment(name=name, replicas=replicas):

@@ -13,14 +13,16 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApplyService:
-    """Server-side apply of the Service."""
+    """Server-side apply of the Service; refused when there is another one than with this uid."""
 
     manifest: Mapping[str, Any]
+    uid: str = ""
+    """Empty: there is none yet."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApplyClaimTemplate:
-    """Server-side apply of the template of claims on cards, which never changes."""
+    """Server-side apply of the template of claims on cards, only when it does not exist yet: it never changes."""
 
     manifest: Mapping[str, Any]
 

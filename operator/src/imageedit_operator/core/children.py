@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from imageedit_operator.core import manifests
 from imageedit_operator.core.actions import Action, ApplyClaimTemplate, ApplyService, CreateDeployment, DeletePod
 from imageedit_operator.core.observed import Observed, ObservedPod
+from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.pods import Trouble, is_over
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import deployment_name
@@ -20,6 +21,8 @@ def name_conflict(resource: ImageEditDeployment, observed: Observed, hash_: str)
         return _taken(f"Deployment {name}", foreign.foreign_owner)
     if observed.service_foreign_owner:
         return _taken(f"Service {resource.name}", observed.service_foreign_owner)
+    if observed.claims_foreign_owner:
+        return _taken(f"ResourceClaimTemplate {claim_template_name(resource)}", observed.claims_foreign_owner)
     return None
 
 
@@ -32,14 +35,20 @@ def service(resource: ImageEditDeployment, observed: Observed) -> tuple[Action, 
     """Write the Service where it is absent or not as it should be."""
     if observed.service_foreign_owner or (observed.service_exists and observed.service_matches):
         return ()
-    return (ApplyService(manifest=manifests.service(resource)),)
+    return (ApplyService(manifest=manifests.service(resource), uid=observed.service_uid),)
+
+
+def claims(resource: ImageEditDeployment, observed: Observed) -> tuple[Action, ...]:
+    """What the claims of the spec's pods are made from, where it is absent: without it no pod of theirs can start."""
+    template = manifests.claim_template(resource)
+    if template is None or observed.claims_exist or observed.claims_foreign_owner:
+        return ()
+    return (ApplyClaimTemplate(manifest=template),)
 
 
 def create(resource: ImageEditDeployment, hash_: str) -> tuple[Action, ...]:
-    """The Deployment of the spec's revision, at no replicas, and before it what its pods name."""
-    template = manifests.claim_template(resource)
-    claims = () if template is None else (ApplyClaimTemplate(manifest=template),)
-    return (*claims, CreateDeployment(manifest=manifests.deployment(resource, hash_)))
+    """The Deployment of the spec's revision, at no replicas."""
+    return (CreateDeployment(manifest=manifests.deployment(resource, hash_)),)
 
 
 def sweep(ours: Sequence[ObservedPod]) -> tuple[Action, ...]:

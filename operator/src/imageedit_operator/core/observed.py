@@ -148,9 +148,13 @@ class Observed:
     deployments: tuple[ObservedDeployment, ...] = ()
     pods: tuple[ObservedPod, ...] = ()
     service_exists: bool = False
+    service_uid: str = ""
     service_matches: bool = False
     """The Service is ours and equals what the plan would write."""
     service_foreign_owner: str = ""
+    claims_exist: bool = False
+    """The template of claims on cards is there; read only where cards are claimed."""
+    claims_foreign_owner: str = ""
     cards: Known[CardLedger] | Unknown = field(
         default_factory=lambda: Unknown(reason="NotAsked", message="nodes were not read")
     )

@@ -79,6 +79,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     step = _step(resource, observed, pods, held=held, stepped_at=followed.stepped_at, wanted=wanted, now=now)
     actions = (
         *children.service(resource, observed),
+        *children.claims(resource, observed),
         *(() if hash_ in kept or conflict is not None else children.create(resource, hash_)),
         *children.sweep(ours),
         *step.actions,

@@ -37,7 +37,7 @@ REQUIRED = (
     Right(group="", resource="pods", verbs=("list", "watch", "patch", "delete")),
     Right(group="", resource="pods/status", verbs=("patch",)),
     Right(group="", resource="services", verbs=("get", "create", "patch")),
-    Right(group="resource.k8s.io", resource="resourceclaimtemplates", verbs=("create", "patch")),
+    Right(group="resource.k8s.io", resource="resourceclaimtemplates", verbs=("get", "create", "patch")),
     Right(group="events.k8s.io", resource="events", verbs=("create",)),
 )
 """In every served namespace; without one of them the operator does not start."""

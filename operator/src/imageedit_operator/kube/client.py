@@ -24,6 +24,9 @@ from imageedit_operator.errors import ApiError, PreflightFailed
 
 FIELD_MANAGER = "imageedit-operator"
 PAGE_SIZE = 500
+NO_VERSION = "1"
+"""No object has this version. An apply that asks for it creates what is not there and is refused over what is;
+unlike a POST it leaves the fields to the manager of later applies, which can then take them away again."""
 
 Manifest: TypeAlias = dict[str, Any]
 RequestDone: TypeAlias = Callable[[str, str], None]
@@ -79,8 +82,14 @@ class Kube(Protocol):
         """A new object; ApiError with `conflict` when it exists."""
         ...
 
-    async def apply(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
-        """Server-side apply as the operator's field manager, with force."""
+    async def apply(
+        self, resource: Resource, namespace: str, manifest: Mapping[str, Any], *, uid: str | None = None
+    ) -> Manifest:
+        """Server-side apply as the operator's field manager, with force.
+
+        `uid` is a precondition: only over this object, or, where it is empty, only where there is none yet;
+        else an ApiError with `conflict`. None = over whatever is there.
+        """
         ...
 
     async def patch(
@@ -182,10 +191,14 @@ class KubeClient:
     async def create(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
         return await self._request("create", _path(resource, namespace), query=self._writing, body=manifest)
 
-    async def apply(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
+    async def apply(
+        self, resource: Resource, namespace: str, manifest: Mapping[str, Any], *, uid: str | None = None
+    ) -> Manifest:
         path = _path(resource, namespace, manifest["metadata"]["name"])
         query = {**self._writing, "force": "true"}
-        return await self._request("apply", path, query=query, body=manifest, content="application/apply-patch+yaml")
+        expected = {} if uid is None else {"uid": uid} if uid else {"resourceVersion": NO_VERSION}
+        body = {**manifest, "metadata": {**manifest["metadata"], **expected}}
+        return await self._request("apply", path, query=query, body=body, content="application/apply-patch+yaml")
 
     async def patch(
         self,

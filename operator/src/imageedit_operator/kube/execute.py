@@ -85,10 +85,10 @@ class Executor:
     ) -> Awaitable[object]:
         namespace, kube = subject.namespace, self._kube
         match action:
-            case ApplyService(manifest=manifest):
-                return kube.apply(SERVICES, namespace, manifest)
+            case ApplyService(manifest=manifest, uid=uid):
+                return kube.apply(SERVICES, namespace, manifest, uid=uid)
             case ApplyClaimTemplate(manifest=manifest):
-                return kube.apply(CLAIM_TEMPLATES, namespace, manifest)
+                return kube.apply(CLAIM_TEMPLATES, namespace, manifest, uid="")
             case CreateDeployment(manifest=manifest):
                 return self._create_deployment(subject, manifest)
             case ScaleDeployment(name=name, uid=uid, resource_version=version, replicas=replicas):
@@ -112,7 +112,7 @@ class Executor:
     async def _create_deployment(self, subject: Subject, manifest: Mapping[str, Any]) -> None:
         """Never over what is there: a revision's template is written once and never again."""
         try:
-            await self._kube.create(DEPLOYMENTS, subject.namespace, manifest)
+            await self._kube.apply(DEPLOYMENTS, subject.namespace, manifest, uid="")
         except ApiError as error:
             if not error.conflict:
                 raise

@@ -24,12 +24,13 @@ from imageedit_operator.core.observed import (
     Unknown,
     WarmReport,
 )
+from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import deployment_name, revision_hash
 from imageedit_operator.errors import ApiError
 from imageedit_operator.http_reading import read_bounded
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import DEPLOYMENTS, PODS, SERVICES, Kube, Manifest
+from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, SERVICES, Kube, Manifest, Resource
 from imageedit_operator.kube.parsing import (
     DEPLOYMENT_LABEL,
     foreign_owner,
@@ -71,16 +72,23 @@ class Observer:
 
     async def observe(self, resource: ImageEditDeployment, manifest: Mapping[str, Any]) -> Observed:
         """What the cluster says now. Raises ApiError."""
-        deployments, pods, service, cards = await asyncio.gather(
-            self._deployments(resource), self._pods(resource), self._service(resource), self._ledger(resource)
+        deployments, pods, service, claims, cards = await asyncio.gather(
+            self._deployments(resource),
+            self._pods(resource),
+            self._get_or_none(SERVICES, resource.namespace, resource.name),
+            self._claims(resource),
+            self._ledger(resource),
         )
         queue = await self._queue(resource, pods)
         return Observed(
             deployments=deployments,
             pods=pods,
             service_exists=service is not None,
+            service_uid=service["metadata"]["uid"] if service is not None else "",
             service_matches=service is not None and service_matches(manifests.service(resource), service),
             service_foreign_owner=foreign_owner(service, owner_uid=resource.uid) if service is not None else "",
+            claims_exist=claims is not None,
+            claims_foreign_owner=foreign_owner(claims, owner_uid=resource.uid) if claims is not None else "",
             cards=cards,
             queue=queue,
             status=manifest.get("status") or {},
@@ -90,22 +98,19 @@ class Observer:
         found = await self._kube.list_all(DEPLOYMENTS, resource.namespace, labels=_labels(resource))
         wanted = deployment_name(resource.name, revision_hash(resource))
         if all(raw["metadata"]["name"] != wanted for raw in found):
-            stranger = await self._get_or_none(resource.namespace, wanted)
+            # One of the wanted name that our labels do not find, which the plan must not overwrite.
+            stranger = await self._get_or_none(DEPLOYMENTS, resource.namespace, wanted)
             found += [stranger] if stranger is not None else []
         return tuple(parse_deployment(raw, owner_uid=resource.uid) for raw in found)
 
-    async def _get_or_none(self, namespace: str, name: str) -> Manifest | None:
-        """A Deployment of the wanted name that our labels do not find, which the plan must not overwrite."""
-        try:
-            return await self._kube.get(DEPLOYMENTS, namespace, name)
-        except ApiError as error:
-            if error.not_found:
-                return None
-            raise
+    async def _claims(self, resource: ImageEditDeployment) -> Manifest | None:
+        if not resource.accelerator.claims:
+            return None
+        return await self._get_or_none(CLAIM_TEMPLATES, resource.namespace, claim_template_name(resource))
 
-    async def _service(self, resource: ImageEditDeployment) -> Manifest | None:
+    async def _get_or_none(self, kind: Resource, namespace: str, name: str) -> Manifest | None:
         try:
-            return await self._kube.get(SERVICES, resource.namespace, resource.name)
+            return await self._kube.get(kind, namespace, name)
         except ApiError as error:
             if error.not_found:
                 return None
