@@ -32,6 +32,7 @@ from imageedit_operator.core.actions import (
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.errors import ApiError, WorldMoved
+from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import HOLDS_CARDS, CardBook
 from imageedit_operator.kube.client import (
     DEPLOYMENTS,
@@ -147,7 +148,8 @@ async def test_what_was_applied_matches_what_is_observed(kube: KubeClient, names
     created = CreateDeployment(manifest=manifests.deployment(resource, revision_hash(resource)))
     await execute(kube, namespace, created, uid=resource.uid)
     async with aiohttp.ClientSession() as http:
-        seen = await Observer(kube, http, CardBook(kube, clock=lambda: 0.0)).observe(resource, manifest)
+        cards, budgets = CardBook(kube, clock=lambda: 0.0), BudgetBook(kube, clock=lambda: 0.0)
+        seen = await Observer(kube, http, cards, budgets).observe(resource, manifest)
     assert (seen.service_matches, seen.service_foreign_owner) == (True, "")
     assert [(item.owned, item.replicas, item.revision_hash) for item in seen.deployments] == [
         (True, 0, revision_hash(resource))

@@ -19,6 +19,7 @@ import aiohttp
 from imageedit_operator import supervision, watching
 from imageedit_operator.election import Candidate
 from imageedit_operator.hearing import Hearing
+from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import Kube
 from imageedit_operator.kube.execute import Executor
@@ -134,7 +135,7 @@ def new_term(
     cards = CardBook(kube, clock=time.monotonic)
     reconciler = Reconciler(
         kube=kube,
-        observer=Observer(kube, http, cards),
+        observer=Observer(kube, http, cards, BudgetBook(kube, clock=time.monotonic)),
         executor=Executor(kube, http, clock=time.time),
         cards=cards,
         status=StatusWriter(kube),

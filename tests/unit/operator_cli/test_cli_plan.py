@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,13 +13,14 @@ from imageedit_operator.cli.exits import CommandFailed, Exit
 from imageedit_operator.cli.forecast import Forecast, Step
 from imageedit_operator.cli.plan_view import PlanView
 from imageedit_operator.cli.screen import Screen
-from imageedit_operator.core.observed import CardLedger, Known, Observed, Unknown
+from imageedit_operator.core.observed import Budgets, CardLedger, Known, Observed, ObservedBudget, Unknown
 from imageedit_operator.core.resource import parse
 from unit.operator_cli.builders import CARD, NOW, hash_of, resource
 from unit.operator_core import builders as core
 
 OLD, NEW = hash_of(resource("a")), hash_of(resource("b"))
 LIVE = resource("a")
+OWN_BUDGET = ObservedBudget(uid="b", resource_version="3", max_unavailable=1, intact=True)
 STATUS = {"currentRevision": OLD, "lastGoodRevision": OLD, "updateRevision": OLD, "readyReplicas": 1}
 
 
@@ -53,6 +55,22 @@ def test_a_new_revision_names_the_field_that_makes_it() -> None:
     assert view.rolls
     assert (view.revision_before, view.revision) == (OLD, NEW)
     assert [(change.field, change.before, change.after) for change in view.changes] == [("model.revision", "a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("budgets", "action"),
+    [
+        (Unknown(reason="Forbidden", message="no"), None),
+        (Known(value=Budgets()), "create"),
+        (Known(value=Budgets(others=("theirs",))), None),
+        (Known(value=Budgets(named=OWN_BUDGET)), "keep"),
+        (Known(value=Budgets(named=replace(OWN_BUDGET, intact=False))), "change"),
+        (Known(value=Budgets(named=OWN_BUDGET, others=("theirs",))), "delete"),
+    ],
+)
+def test_the_budget_of_evictions_is_one_of_the_children(budgets: Any, action: str | None) -> None:
+    seen = replace(observed(), budgets=budgets)
+    assert actions(planned(seen=seen)).get("PodDisruptionBudget edit") == action
 
 
 def test_a_new_revision_creates_a_deployment_and_keeps_the_service() -> None:

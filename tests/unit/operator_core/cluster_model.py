@@ -13,9 +13,11 @@ from typing import Any
 from imageedit_operator.core import resource as resources
 from imageedit_operator.core.actions import (
     Action,
+    ApplyBudget,
     ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
+    DeleteBudget,
     DeleteDeployment,
     DeletePod,
     DrainPod,
@@ -311,8 +313,8 @@ class Cluster:
         match action:
             case ApplyService():
                 self.service = True
-            case ApplyClaimTemplate():
-                pass  # these pods request their cards as numbers
+            case ApplyClaimTemplate() | ApplyBudget() | DeleteBudget():
+                pass  # these pods request their cards as numbers, and nobody evicts them
             case CreateDeployment():
                 meta = action.manifest["metadata"]
                 if meta["name"] not in self.deployments:

@@ -13,6 +13,7 @@ from imageedit_operator.core.observed import Known, Observed, Unknown
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import deployment_name, revision_hash
 from imageedit_operator.errors import ApiError
+from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import DEPLOYMENTS, NODES, PODS, SERVICES, Manifest
 from imageedit_operator.kube.observe import Observer, ask_warmz
@@ -29,7 +30,9 @@ async def look(
             return await look(kube, manifest, http=session, port=port)
     manifest = manifest or custom_resource()
     cards = CardBook(kube, clock=lambda: 0.0)
-    return await Observer(kube, http, cards, probes_port=port).observe(parse(manifest), manifest)
+    return await Observer(kube, http, cards, BudgetBook(kube, clock=lambda: 0.0), probes_port=port).observe(
+        parse(manifest), manifest
+    )
 
 
 async def test_an_empty_cluster_has_nothing() -> None:

@@ -51,6 +51,12 @@ def test_a_deployment_of_the_resource_is_owned() -> None:
     assert (parsed.revision_hash, parsed.replicas, parsed.created_at) == ("abc", 3, T0)
 
 
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_a_deployment_whose_pods_the_apiserver_refuses_says_so(status: str) -> None:
+    raw = deployment() | {"status": {"conditions": [{"type": "ReplicaFailure", "status": status}]}}
+    assert parse_deployment(raw, owner_uid=RESOURCE_UID).pods_refused is (status == "True")
+
+
 @pytest.mark.parametrize(
     ("owners", "foreign"),
     [

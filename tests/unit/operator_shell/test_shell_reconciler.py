@@ -15,6 +15,7 @@ from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.plan import PlanMemory
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.errors import ApiError
+from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest, Resource
 from imageedit_operator.kube.execute import Executor
@@ -65,7 +66,7 @@ def reconciler(
     cards = CardBook(kube, clock=now)
     return Reconciler(
         kube=kube,
-        observer=Observer(kube, http, cards),
+        observer=Observer(kube, http, cards, BudgetBook(kube, clock=now)),
         executor=Executor(kube, http, clock=now),
         cards=cards,
         status=StatusWriter(kube),

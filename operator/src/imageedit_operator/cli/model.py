@@ -37,6 +37,9 @@ GONE_AFTER_S = 2.0
 """From the deletion of an idle pod until its card is free."""
 
 
+_NO_BUDGETS = Unknown(reason="NotAsked", message="nobody evicts anything in a forecast")
+
+
 @dataclass(kw_only=True, slots=True)
 class Model:
     """The children of one resource; `now` is moved by whoever runs it."""
@@ -93,6 +96,7 @@ class Model:
             service_exists=self._service or self.observed.service_exists,
             service_matches=self._service,
             claims_exist=self._claims,
+            budgets=_NO_BUDGETS,
             cards=cards,
             status=self.status,
         )

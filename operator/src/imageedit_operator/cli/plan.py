@@ -17,6 +17,7 @@ from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.observed import Known, Unknown, WarmReport
 from imageedit_operator.core.resource import parse
 from imageedit_operator.errors import ApiError
+from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest
 from imageedit_operator.kube.observe import AskPod, Observer
@@ -44,7 +45,9 @@ async def _view(session: Session, manifest: Manifest, namespace: str) -> PlanVie
     try:
         resource = parse(proposed)
         async with aiohttp.ClientSession() as http:
-            observer = Observer(session.kube, http, CardBook(session.kube, clock=time.monotonic), ask=_asking(session))
+            cards = CardBook(session.kube, clock=time.monotonic)
+            budgets = BudgetBook(session.kube, clock=time.monotonic)
+            observer = Observer(session.kube, http, cards, budgets, ask=_asking(session))
             # The queue is not asked: its address is one of the cluster, and a forecast holds the number of pods.
             observed = await observer.observe(plan_view.without_queue(resource), proposed)
         return plan_view.build(live, proposed, observed, now=time.time())

@@ -12,7 +12,8 @@ import yaml
 from imageedit_operator.cli import recipes
 from imageedit_operator.cli.forecast import Forecast, Step, forecast
 from imageedit_operator.cli.recipes import Change
-from imageedit_operator.core import demand, manifests
+from imageedit_operator.core import budget, demand, manifests
+from imageedit_operator.core.actions import DeleteBudget
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.observed import Known, Observed, Unknown
 from imageedit_operator.core.pods import holds_card
@@ -157,6 +158,22 @@ def _changes(live: Raw | None, proposed: Raw) -> tuple[Change, ...]:
     return recipes.changes({} if live is None else live["spec"], proposed["spec"])
 
 
+# | what the operator would do about the budget | the child               |
+# | not known, or absent and to stay so         | none                    |
+# | nothing, and it is there                    | keep                    |
+# | delete it                                   | delete                  |
+# | apply it, absent or there                   | create, change          |
+def _budget(resource: ImageEditDeployment, observed: Observed) -> tuple[Child, ...]:
+    if isinstance(observed.budgets, Unknown):
+        return ()
+    owned = [item for item in observed.deployments if item.owned]
+    there = observed.budgets.value.named is not None
+    for action in budget.changes(resource, observed.budgets, owned, observed.pods):
+        what = "delete" if isinstance(action, DeleteBudget) else "change" if there else "create"
+        return (Child(kind="PodDisruptionBudget", name=resource.name, action=what),)
+    return (Child(kind="PodDisruptionBudget", name=resource.name, action="keep"),) if there else ()
+
+
 def _children(resource: ImageEditDeployment, observed: Observed, seen: Forecast, hash_: str) -> tuple[Child, ...]:
     service = "keep" if observed.service_matches else "change" if observed.service_exists else "create"
     name = deployment_name(resource.name, hash_)
@@ -165,6 +182,7 @@ def _children(resource: ImageEditDeployment, observed: Observed, seen: Forecast,
     others = [item for item in observed.deployments if item.name != name and item.owned]
     return (
         Child(kind="Service", name=resource.name, action=service),
+        *_budget(resource, observed),
         Child(kind="Deployment", name=name, action=wanted),
         *(
             Child(kind="Deployment", name=item.name, action="delete" if item.name in seen.deleted else "keep")

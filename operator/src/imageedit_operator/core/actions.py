@@ -28,6 +28,24 @@ class ApplyClaimTemplate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ApplyBudget:
+    """Server-side apply of the PodDisruptionBudget; refused when there is another one than with this uid."""
+
+    manifest: Mapping[str, Any]
+    uid: str = ""
+    """Empty: there is none yet."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeleteBudget:
+    """Delete the PodDisruptionBudget; uid and resourceVersion must match."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CreateDeployment:
     """Server-side apply of a revision's Deployment, only when it does not exist yet."""
 
@@ -104,6 +122,8 @@ class PostEvent:
 Action: TypeAlias = (
     ApplyService
     | ApplyClaimTemplate
+    | ApplyBudget
+    | DeleteBudget
     | CreateDeployment
     | ScaleDeployment
     | DeleteDeployment

@@ -87,8 +87,28 @@ def service(resource: ImageEditDeployment) -> dict[str, Any]:
         "spec": {
             "type": resource.service.type,
             "publishNotReadyAddresses": False,
-            "selector": {"imageedit.dev/deployment": resource.name, "app.kubernetes.io/component": "server"},
+            "selector": _every_pod(resource),
             "ports": [{"name": "api", "port": 80, "targetPort": "api", "protocol": "TCP"}],
+        },
+    }
+
+
+def budget(resource: ImageEditDeployment, max_unavailable: int) -> dict[str, Any]:
+    """How many server pods, of whatever revision, evictions may take at a time."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {
+            "name": resource.name,
+            "namespace": resource.namespace,
+            "labels": labels(resource),
+            "ownerReferences": [_owner(resource)],
+        },
+        "spec": {
+            "maxUnavailable": max_unavailable,
+            # A pod that serves nobody protects nobody: it may always go, however many are not ready.
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": _every_pod(resource)},
         },
     }
 
@@ -113,6 +133,10 @@ def claim_template(resource: ImageEditDeployment) -> dict[str, Any] | None:
         },
         "spec": {"spec": {"devices": {"requests": [{"name": CARD_REQUEST, "exactly": request}]}}},
     }
+
+
+def _every_pod(resource: ImageEditDeployment) -> dict[str, str]:
+    return {"imageedit.dev/deployment": resource.name, "app.kubernetes.io/component": "server"}
 
 
 def _owner(resource: ImageEditDeployment) -> dict[str, Any]:

@@ -60,6 +60,8 @@ class ObservedDeployment:
     revision_hash: str
     replicas: int
     created_at: float
+    pods_refused: bool = False
+    """The apiserver takes no more pods of it (a quota, an admission plugin)."""
     owned: bool = True
     """False when an object of this name exists that another owner controls."""
     foreign_owner: str = ""
@@ -116,6 +118,28 @@ class ObservedPod:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ObservedBudget:
+    """The PodDisruptionBudget of the resource's name."""
+
+    uid: str
+    resource_version: str
+    max_unavailable: int | None
+    """None when it says something else."""
+    intact: bool
+    """As the operator writes it, whatever its number."""
+    foreign_owner: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Budgets:
+    """The PodDisruptionBudgets that matter to the server pods."""
+
+    named: ObservedBudget | None = None
+    others: tuple[str, ...] = ()
+    """Names of those of others that select the server pods."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CardLedger:
     """Cards of the wanted resource on the nodes that could run our pods."""
 
@@ -155,6 +179,9 @@ class Observed:
     claims_exist: bool = False
     """The template of claims on cards is there; read only where cards are claimed."""
     claims_foreign_owner: str = ""
+    budgets: Known[Budgets] | Unknown = field(
+        default_factory=lambda: Unknown(reason="NotAsked", message="budgets were not read")
+    )
     cards: Known[CardLedger] | Unknown = field(
         default_factory=lambda: Unknown(reason="NotAsked", message="nodes were not read")
     )

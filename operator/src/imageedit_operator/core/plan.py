@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from imageedit_operator.core import (
+    budget,
     children,
     demand,
     events,
@@ -92,6 +93,8 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     )
     needed = {hash_, goal.revision, target.last_good(observed.status)}
     actions += history.forget(owned, observed.pods, keep=needed, limit=resource.history_limit)
+    # Last: where the apiserver refuses a budget, everything else is done all the same.
+    actions += budget.changes(resource, observed.budgets, owned, ours)
     failure = target.judge(
         goal,
         observed.status,

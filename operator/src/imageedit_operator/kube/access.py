@@ -38,6 +38,7 @@ REQUIRED = (
     Right(group="", resource="pods/status", verbs=("patch",)),
     Right(group="", resource="services", verbs=("get", "create", "patch")),
     Right(group="resource.k8s.io", resource="resourceclaimtemplates", verbs=("get", "create", "patch")),
+    Right(group="policy", resource="poddisruptionbudgets", verbs=("get", "list", "create", "patch", "delete")),
     Right(group="events.k8s.io", resource="events", verbs=("create",)),
 )
 """In every served namespace; without one of them the operator does not start."""

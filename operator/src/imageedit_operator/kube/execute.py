@@ -16,9 +16,11 @@ import aiohttp
 
 from imageedit_operator.core.actions import (
     Action,
+    ApplyBudget,
     ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
+    DeleteBudget,
     DeleteDeployment,
     DeletePod,
     DrainPod,
@@ -29,7 +31,16 @@ from imageedit_operator.core.actions import (
 )
 from imageedit_operator.core.observed import ObservedPod
 from imageedit_operator.errors import ApiError, WorldMoved
-from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, EVENTS, FIELD_MANAGER, PODS, SERVICES, Kube
+from imageedit_operator.kube.client import (
+    BUDGETS,
+    CLAIM_TEMPLATES,
+    DEPLOYMENTS,
+    EVENTS,
+    FIELD_MANAGER,
+    PODS,
+    SERVICES,
+    Kube,
+)
 from imageedit_operator.kube.parsing import DELETION_COST, WARM_GATE, foreign_owner, timestamp
 
 logger = logging.getLogger(__name__)
@@ -55,7 +66,7 @@ class Subject:
 
 def describe(action: Action) -> str:
     """The action for the log: its values, of a manifest only the name."""
-    if isinstance(action, ApplyService | ApplyClaimTemplate | CreateDeployment):
+    if isinstance(action, ApplyService | ApplyClaimTemplate | ApplyBudget | CreateDeployment):
         return f"{type(action).__name__}(name={action.manifest['metadata']['name']!r})"
     return repr(action)
 
@@ -89,6 +100,10 @@ class Executor:
                 return kube.apply(SERVICES, namespace, manifest, uid=uid)
             case ApplyClaimTemplate(manifest=manifest):
                 return kube.apply(CLAIM_TEMPLATES, namespace, manifest, uid="")
+            case ApplyBudget(manifest=manifest, uid=uid):
+                return kube.apply(BUDGETS, namespace, manifest, uid=uid)
+            case DeleteBudget(name=name, uid=uid, resource_version=version):
+                return kube.delete(BUDGETS, namespace, name, uid=uid, resource_version=version)
             case CreateDeployment(manifest=manifest):
                 return self._create_deployment(subject, manifest)
             case ScaleDeployment(name=name, uid=uid, resource_version=version, replicas=replicas):

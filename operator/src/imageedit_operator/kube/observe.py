@@ -15,6 +15,7 @@ import aiohttp
 
 from imageedit_operator.core import manifests
 from imageedit_operator.core.observed import (
+    Budgets,
     CardLedger,
     Known,
     Observed,
@@ -29,10 +30,12 @@ from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import deployment_name, revision_hash
 from imageedit_operator.errors import ApiError
 from imageedit_operator.http_reading import read_bounded
+from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, SERVICES, Kube, Manifest, Resource
 from imageedit_operator.kube.parsing import (
     DEPLOYMENT_LABEL,
+    REVISION_LABEL,
     foreign_owner,
     parse_deployment,
     parse_pod,
@@ -59,6 +62,7 @@ class Observer:
         kube: Kube,
         http: aiohttp.ClientSession,
         cards: CardBook,
+        budgets: BudgetBook,
         *,
         probes_port: int = PROBES_PORT,
         ask: AskPod | None = None,
@@ -66,15 +70,16 @@ class Observer:
         self._kube = kube
         self._http = http
         self._cards = cards
+        self._budgets = budgets
         self._probes_port = probes_port
         self._ask = ask or self._ask_its_address
         self._warmz = asyncio.Semaphore(WARMZ_AT_ONCE)
 
     async def observe(self, resource: ImageEditDeployment, manifest: Mapping[str, Any]) -> Observed:
         """What the cluster says now. Raises ApiError."""
-        deployments, pods, service, claims, cards = await asyncio.gather(
+        deployments, (pods, budgets), service, claims, cards = await asyncio.gather(
             self._deployments(resource),
-            self._pods(resource),
+            self._pods_and_budgets(resource),
             self._get_or_none(SERVICES, resource.namespace, resource.name),
             self._claims(resource),
             self._ledger(resource),
@@ -89,6 +94,7 @@ class Observer:
             service_foreign_owner=foreign_owner(service, owner_uid=resource.uid) if service is not None else "",
             claims_exist=claims is not None,
             claims_foreign_owner=foreign_owner(claims, owner_uid=resource.uid) if claims is not None else "",
+            budgets=budgets,
             cards=cards,
             queue=queue,
             status=manifest.get("status") or {},
@@ -116,9 +122,16 @@ class Observer:
                 return None
             raise
 
-    async def _pods(self, resource: ImageEditDeployment) -> tuple[ObservedPod, ...]:
+    async def _pods_and_budgets(
+        self, resource: ImageEditDeployment
+    ) -> tuple[tuple[ObservedPod, ...], Known[Budgets] | Unknown]:
         found = await self._kube.list_all(PODS, resource.namespace, labels=_labels(resource))
-        return tuple(await asyncio.gather(*(self._pod(raw) for raw in found)))
+        next_one = {**manifests.labels(resource), REVISION_LABEL: revision_hash(resource)}
+        labels = [next_one, *(raw["metadata"].get("labels") or {} for raw in found)]
+        pods, budgets = await asyncio.gather(
+            asyncio.gather(*(self._pod(raw) for raw in found)), self._budgets.read(resource, labels)
+        )
+        return tuple(pods), budgets
 
     async def _pod(self, raw: Manifest) -> ObservedPod:
         pod = parse_pod(raw)

@@ -45,6 +45,10 @@ def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
         revision_hash=(metadata.get("labels") or {}).get(REVISION_LABEL, ""),
         replicas=(raw.get("spec") or {}).get("replicas", 1),
         created_at=epoch_s(metadata.get("creationTimestamp")),
+        pods_refused=any(
+            condition["type"] == "ReplicaFailure" and condition["status"] == "True"
+            for condition in (raw.get("status") or {}).get("conditions") or []
+        ),
         owned=not owner,
         foreign_owner=owner,
     )

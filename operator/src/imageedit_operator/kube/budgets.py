@@ -1,0 +1,121 @@
+"""PodDisruptionBudgets: the resource's own, and those of others that select its pods.
+
+The own one is read at each look. Those of others change rarely: the list of a namespace is read again
+after half a minute at the earliest, and less often where reading it takes long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from imageedit_operator.core import manifests
+from imageedit_operator.core.observed import Budgets, Known, ObservedBudget, Unknown
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.errors import ApiError
+from imageedit_operator.kube.client import BUDGETS, Kube
+from imageedit_operator.kube.parsing import foreign_owner, is_subset
+
+FRESH_S = 30.0
+COST_FACTOR = 20.0
+"""A list is kept for at least this many times what reading it took."""
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Snapshot:
+    selectors: Mapping[str, Raw | None]
+    """By the budget's name."""
+    stale_at: float
+
+
+class BudgetBook:
+    """The budgets of the namespaces that are served; `clock` is monotonic, in seconds."""
+
+    def __init__(self, kube: Kube, *, clock: Callable[[], float]) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._snapshots: dict[str, _Snapshot] = {}
+
+    async def read(self, resource: ImageEditDeployment, pods: Iterable[Mapping[str, str]]) -> Known[Budgets] | Unknown:
+        """The budgets that matter to pods of these labels; Unknown where they may not be read. Raises ApiError."""
+        try:
+            live = await self._own(resource)
+            selectors = await self._of_namespace(resource.namespace)
+        except ApiError as error:
+            if error.forbidden:
+                return Unknown(reason="Forbidden", message=f"budgets are not known: {error.message}")
+            raise
+        kinds = tuple(pods)
+        named = None if live is None else parse_budget(live, resource)
+        if named is not None and named.foreign_owner and live is not None:
+            selectors = {**selectors, resource.name: (live.get("spec") or {}).get("selector")}
+        else:
+            selectors = {name: selector for name, selector in selectors.items() if name != resource.name}
+        others = [name for name, selector in selectors.items() if any(selects(selector, labels) for labels in kinds)]
+        return Known(value=Budgets(named=named, others=tuple(sorted(others))))
+
+    async def _own(self, resource: ImageEditDeployment) -> Raw | None:
+        try:
+            return await self._kube.get(BUDGETS, resource.namespace, resource.name)
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+
+    async def _of_namespace(self, namespace: str) -> Mapping[str, Raw | None]:
+        started = self._clock()
+        known = self._snapshots.get(namespace)
+        if known is not None and started < known.stale_at:
+            return known.selectors
+        found = await self._kube.list_all(BUDGETS, namespace)
+        selectors = {item["metadata"]["name"]: (item.get("spec") or {}).get("selector") for item in found}
+        cost_s = self._clock() - started
+        fresh_s = max(FRESH_S, COST_FACTOR * cost_s)
+        self._snapshots[namespace] = _Snapshot(selectors=selectors, stale_at=started + cost_s + fresh_s)
+        return selectors
+
+
+def parse_budget(live: Raw, resource: ImageEditDeployment) -> ObservedBudget:
+    """The budget of the resource's name, whoever wrote it."""
+    number = (live.get("spec") or {}).get("maxUnavailable")
+    known = number if isinstance(number, int) else None
+    return ObservedBudget(
+        uid=live["metadata"]["uid"],
+        resource_version=live["metadata"]["resourceVersion"],
+        max_unavailable=known,
+        intact=known is not None and is_subset(manifests.budget(resource, known), live),
+        foreign_owner=foreign_owner(live, owner_uid=resource.uid),
+    )
+
+
+# | selector, expression            | takes labels             |
+# | none                            | none                     |
+# | empty                           | all                      |
+# | matchLabels, all expressions    | that fit every one       |
+# | In, NotIn                       | absent fits NotIn alone  |
+# | Exists, DoesNotExist            | by the key               |
+# | an operator of tomorrow         | all: rather no own budget than two |
+def selects(selector: Raw | None, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector takes an object with these labels."""
+    if selector is None:
+        return False
+    exact = (selector.get("matchLabels") or {}).items() <= labels.items()
+    return exact and all(_fits(expression, labels) for expression in selector.get("matchExpressions") or [])
+
+
+def _fits(expression: Raw, labels: Mapping[str, str]) -> bool:
+    value = labels.get(expression["key"])
+    match expression["operator"]:
+        case "In":
+            return value in (expression.get("values") or [])
+        case "NotIn":
+            return value not in (expression.get("values") or [])
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case _:
+            return True
