@@ -155,6 +155,7 @@ def test_the_document_has_the_fields_of_the_page() -> None:
         ("RolloutStuck", "False", "Moving", "fine"),
         ("WaitingForCard", "False", "Scheduled", "fine"),
         ("ScalingActive", "False", "AutoscalingOff", "fine"),
+        ("ScalingActive", "False", "ScaledByOthers", "fine"),
         ("MetricsAvailable", "False", "Stale", "bad"),
         ("ScalingActive", "True", "CardsExhausted", "moving"),
         ("ScalingActive", "True", "QueueDepth", "fine"),

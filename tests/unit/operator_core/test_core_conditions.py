@@ -139,22 +139,32 @@ def test_waiting_for_card_is_about_cards_alone(found: Situation, status: str, re
 
 
 @pytest.mark.parametrize(
-    ("decision", "active", "metrics"),
+    ("decision", "scaled_by", "active", "metrics"),
     [
-        (None, ("False", "AutoscalingOff"), ("False", "AutoscalingOff")),
-        (GOOD, ("True", "QueueDepth"), ("True", "Fresh")),
-        (replace(GOOD, reason="HoldWindow"), ("True", "QueueDepth"), ("True", "Fresh")),
-        (replace(GOOD, reason="CardsExhausted", limited=True), ("True", "CardsExhausted"), ("True", "Fresh")),
-        (HELD, ("False", "NoSeries"), ("False", "NoSeries")),
-        (replace(HELD, reason="SomethingNew"), ("False", "MetricsMissing"), ("False", "MetricsMissing")),
+        (None, "", ("False", "AutoscalingOff"), ("False", "AutoscalingOff")),
+        (None, "kubectl", ("False", "ScaledByOthers"), ("False", "AutoscalingOff")),
+        (GOOD, "kubectl", ("True", "QueueDepth"), ("True", "Fresh")),
+        (HELD, "kubectl", ("False", "NoSeries"), ("False", "NoSeries")),
+        (GOOD, "", ("True", "QueueDepth"), ("True", "Fresh")),
+        (replace(GOOD, reason="HoldWindow"), "", ("True", "QueueDepth"), ("True", "Fresh")),
+        (replace(GOOD, reason="CardsExhausted", limited=True), "", ("True", "CardsExhausted"), ("True", "Fresh")),
+        (HELD, "", ("False", "NoSeries"), ("False", "NoSeries")),
+        (replace(HELD, reason="SomethingNew"), "", ("False", "MetricsMissing"), ("False", "MetricsMissing")),
     ],
 )
 def test_scaling_and_metrics_follow_the_table(
-    decision: Decision | None, active: tuple[str, str], metrics: tuple[str, str]
+    decision: Decision | None, scaled_by: str, active: tuple[str, str], metrics: tuple[str, str]
 ) -> None:
-    made = built(situation(decision=decision))
+    made = built(situation(decision=decision, scaled_by=scaled_by))
     assert (made["ScalingActive"]["status"], made["ScalingActive"]["reason"]) == active
     assert (made["MetricsAvailable"]["status"], made["MetricsAvailable"]["reason"]) == metrics
+
+
+@pytest.mark.parametrize("decision", [None, GOOD, HELD])
+def test_who_writes_replicas_is_named_and_told_whether_that_has_an_effect(decision: Decision | None) -> None:
+    message = built(situation(decision=decision, scaled_by="kube-controller-manager"))["ScalingActive"]["message"]
+    assert "kube-controller-manager" in message
+    assert ("has no effect" in message) is (decision is not None)
 
 
 NEVER_GOOD: dict[str, Any] = {**MOVING, "proven": False}

@@ -297,6 +297,25 @@ def test_switching_autoscaling_off_hands_the_number_to_the_spec() -> None:
     assert made.status["desiredReplicas"] == 1
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (resource(autoscaling=autoscaling()), resource(replicas=5, autoscaling=autoscaling()), True),
+        (resource(autoscaling=autoscaling()), resource(autoscaling=autoscaling(maxReplicas=2)), False),
+        (resource(replicas=1), resource(replicas=5), False),
+        (resource(replicas=1), resource(replicas=5, autoscaling=autoscaling()), False),
+        (resource(autoscaling=autoscaling()), resource(replicas=5), False),
+    ],
+)
+def test_who_writes_replicas_while_autoscaling_decides_is_told_once(
+    before: ImageEditDeployment, after: ImageEditDeployment, told: bool
+) -> None:
+    _, memory = plan(before, observed(), PlanMemory(), NOW)
+    first, memory = plan(after, observed(), memory, NOW)
+    second, _ = plan(after, observed(), memory, NOW)
+    assert ["ReplicasIgnored" in events(made) for made in (first, second)] == [told, False]
+
+
 def test_what_drains_is_seen_as_motion_and_what_is_stuck_is_only_watched() -> None:
     busy = known(draining=True, accepting=False, running=1, revision_hash=HASH)
     leaving = draining_pod("b", revision_hash=HASH, report=busy, gate_since=NOW)

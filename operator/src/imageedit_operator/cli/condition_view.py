@@ -35,7 +35,8 @@ class ConditionView:
 # | RolloutStuck, WaitingForCard     | True   |                              | bad    |
 # | RolloutStuck                     | False  | Paused, CanaryHold           | moving |
 # | RolloutStuck, WaitingForCard     | False  |                              | fine   |
-# | ScalingActive, MetricsAvailable  | False  | AutoscalingOff               | fine   |
+# | ScalingActive, MetricsAvailable  | False  | AutoscalingOff,              | fine   |
+# |                                  |        | ScaledByOthers               |        |
 # | ScalingActive, MetricsAvailable  | False  | else                         | bad    |
 # | ScalingActive                    | True   | AtMaximum, CardsExhausted    | moving |
 # | ScalingActive, MetricsAvailable  | True   | else                         | fine   |
@@ -56,7 +57,9 @@ def level(kind: str, status: str, reason: str) -> str:  # noqa: PLR0911 - one re
         return "bad" if true else "moving" if reason in ("Paused", "CanaryHold") else "fine"
     if kind in ("ScalingActive", "MetricsAvailable"):
         limited = reason in ("AtMaximum", "CardsExhausted")
-        return ("moving" if limited else "fine") if true else "fine" if reason == "AutoscalingOff" else "bad"
+        if true:
+            return "moving" if limited else "fine"
+        return "fine" if reason in ("AutoscalingOff", "ScaledByOthers") else "bad"
     return "moving"
 
 

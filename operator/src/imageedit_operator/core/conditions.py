@@ -33,11 +33,11 @@ REASONS = frozenset(
         # faults of pods and of names
         *ADVICE, "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
         # scaling
-        "AutoscalingOff", "AtMinimum", "AtMaximum", "CardsExhausted", "HoldWindow", "PartialData", "MetricsMissing",
-        "NoSeries", "PrometheusUnreachable", "InvalidValue", "Stale", "BadAnswer", "NotAsked",
+        "ScaledByOthers", "AutoscalingOff", "AtMinimum", "AtMaximum", "CardsExhausted", "HoldWindow", "PartialData",
+        "MetricsMissing", "NoSeries", "PrometheusUnreachable", "InvalidValue", "Stale", "BadAnswer", "NotAsked",
     }
 )  # fmt: skip
-"""Every reason that a condition may carry; queue_metrics uses the last two rows for Unknown."""
+"""Every reason that a condition may carry; queue_metrics uses the last row for Unknown."""
 
 
 def build(
@@ -51,7 +51,7 @@ def build(
         "Progressing": under_way,
         "RolloutStuck": rollout_stuck(situation),
         "WaitingForCard": _waiting_for_card(situation),
-        "ScalingActive": _scaling_active(situation.decision),
+        "ScalingActive": _scaling_active(situation.decision, situation.scaled_by),
         "MetricsAvailable": _metrics_available(situation.decision),
     }
     return tuple(written(kind, answer, previous, generation=generation, now=now) for kind, answer in answers.items())
@@ -96,14 +96,27 @@ def _waiting_for_card(situation: Situation) -> Answer:
     return Answer(status=False, reason="Scheduled", message="no pod waits for a card")
 
 
-# | autoscaling | data | ScalingActive             | MetricsAvailable        |
-# | absent      | -    | False AutoscalingOff      | False AutoscalingOff    |
-# | set         | good | True the limit            | True Fresh, PartialData |
-# | set         | none | False the data's reason   | False the data's reason |
+# | autoscaling | replicas written by scale | data | ScalingActive                          | MetricsAvailable        |
+# | absent      | no                        | -    | False AutoscalingOff                   | False AutoscalingOff    |
+# | absent      | yes                       | -    | False ScaledByOthers, who it is        | False AutoscalingOff    |
+# | set         | any                       | good | True the limit                         | True Fresh, PartialData |
+# | set         | any                       | none | False the data's reason                | False the data's reason |
+# With autoscaling a writer of replicas is named, and told that it has no effect.
 # HoldWindow and PartialData come and go with every lull of the queue; only what limits growth is a reason here.
-def _scaling_active(decision: Decision | None) -> Answer:
+def _scaling_active(decision: Decision | None, scaled_by: str) -> Answer:
     if decision is None:
-        return _OFF
+        if not scaled_by:
+            return _OFF
+        words = f"spec.autoscaling is absent; {scaled_by} writes spec.replicas through the scale subresource"
+        return Answer(status=False, reason="ScaledByOthers", message=f"{words}, and the number of pods follows it")
+    answer = _of_decision(decision)
+    if not scaled_by:
+        return answer
+    ignored = f"spec.replicas, which {scaled_by} wrote through the scale subresource, has no effect"
+    return Answer(status=answer.status, reason=answer.reason, message=f"{answer.message}; {ignored}")
+
+
+def _of_decision(decision: Decision) -> Answer:
     if not decision.active:
         reason = _data_reason(decision)
         return Answer(status=False, reason=reason, message=f"holds the number of pods: {decision.message}")

@@ -40,6 +40,14 @@ def transitions(
     return tuple(events)
 
 
+def ignored_replicas(before: int | None, after: int | None) -> tuple[PostEvent, ...]:
+    """`spec.replicas` was written while autoscaling decides; None while it does not."""
+    if before is None or after is None or before == after:
+        return ()
+    words = f"spec.replicas {before} -> {after} has no effect: spec.autoscaling decides the number of pods"
+    return (_warning("ReplicasIgnored", f"{words}; change its bounds, or remove it to hand the number over"),)
+
+
 def _of_revision(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
     update = status["updateRevision"]
     before = previous.get("updateRevision")

@@ -48,6 +48,8 @@ class PlanMemory:
     """What a key's plans remember in process; losing it delays a scale-down and does nothing else."""
 
     scaling: Memory = field(default_factory=Memory)
+    ignored_replicas: int | None = None
+    """`spec.replicas` while autoscaling decides; None while it does not."""
 
 
 def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, now: float) -> tuple[Plan, PlanMemory]:
@@ -129,14 +131,18 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         record=followed,
     )
     after = status.build(found, facts, observed.status, now=now)
-    posts = events.transitions(observed.status, after, actions, children.over_words(ours))
+    ignored = None if resource.autoscaling is None else resource.replicas
+    posts = (
+        *events.transitions(observed.status, after, actions, children.over_words(ours)),
+        *events.ignored_replicas(memory.ignored_replicas, ignored),
+    )
     made = Plan(
         actions=(*actions, *posts),
         status=after,
         requeue_after_s=_requeue(found, actions),
         reasons=_reasons(decision, after, actions, observed.status),
     )
-    return made, PlanMemory(scaling=scaling)
+    return made, PlanMemory(scaling=scaling, ignored_replicas=ignored)
 
 
 def _entry(resource: ImageEditDeployment, hash_: str) -> Mapping[str, str]:

@@ -47,6 +47,8 @@ class Situation:
     shrinking: bool
     decision: Decision | None
     """None without autoscaling."""
+    scaled_by: str = ""
+    """Who writes `spec.replicas` through the scale subresource."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,6 +18,7 @@ from imageedit_operator.core.fields import (
     seconds,
     text,
 )
+from imageedit_operator.core.managed_fields import scaled_by
 from imageedit_operator.core.rollout_spec import Rollout, parse_rollout
 from imageedit_operator.core.server_spec import Server, parse_server
 from imageedit_operator.core.service_spec import ServiceSpec, parse_service
@@ -96,6 +97,8 @@ class ImageEditDeployment:
     """Any text; a change of it rolls."""
     promoted: str = ""
     """Hash of the revision whose canary may go on."""
+    scaled_by: str = ""
+    """Field manager that wrote `replicas` through the scale subresource; empty when nobody did."""
 
 
 def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditDeployment:
@@ -124,6 +127,7 @@ def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditD
         service=parse_service(mapping(spec, "service", "spec.service", optional=True)),
         restarted_at=_annotation(metadata, RESTARTED_AT),
         promoted=_annotation(metadata, PROMOTED),
+        scaled_by=scaled_by(metadata),
     )
 
 

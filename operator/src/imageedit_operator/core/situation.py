@@ -60,6 +60,7 @@ def read(
         resource_name=resource.accelerator.extended_resource,
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
         decision=decision,
+        scaled_by=resource.scaled_by,
     )
 
 
