@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from apiserver.operator_plane import client, eventually
+from apiserver.operator_plane import LONG_S, client, eventually
 from apiserver.operator_scene import NAME, Scene, controlled, scene  # noqa: F401 - a fixture
+from imageedit_operator.core.budget import PATIENCE_S
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import BUDGETS, KubeClient, Manifest, Resource
 from localcluster.controlplane import ControlPlane
@@ -40,7 +41,7 @@ async def evictable(here: Scene, pod: str) -> None:
     async def look() -> bool | None:
         return True if await evict(here, pod) else None
 
-    await eventually(look, what=f"the eviction of {pod}")
+    await eventually(look, what=f"the eviction of {pod}", within_s=PATIENCE_S + LONG_S)
 
 
 async def budgets(here: Scene) -> list[Manifest]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,6 +32,10 @@ def known(named: ObservedBudget | None = None, *others: str) -> Known[Budgets]:
     return Known(value=Budgets(named=named, others=others))
 
 
+NOW = 1_000_000.0
+LOST = pending_pod("b")
+LEAVES = serving_pod("x", terminating=True)
+GONE = serving_pod("x", terminating=True, phase="Failed")
 CRASHES = starting_pod("c", started=False, container_id="", waiting_reason="CrashLoopBackOff", last_exit_code=1)
 REFUSED = deployment(3, pods_refused=True)
 
@@ -57,7 +62,27 @@ REFUSED = deployment(3, pods_refused=True)
 def test_evictions_wait_for_what_is_on_its_way_and_for_nothing_else(
     owned: tuple[ObservedDeployment, ...], pods: tuple[ObservedPod, ...], most: int
 ) -> None:
-    assert budget.max_unavailable(owned, pods) == most
+    assert budget.max_unavailable(owned, pods, free=0, drain_timeout_s=300.0, now=NOW) == most
+
+
+@pytest.mark.parametrize(
+    ("pods", "free", "since_s", "most"),
+    [
+        ((LOST,), 0, 60.0, 2),
+        ((LOST,), 0, 59.0, 1),
+        ((LOST,), 1, 60.0, 1),
+        ((LOST,), None, 60.0, 2),
+        ((LOST, LEAVES), 0, 300.0, 1),
+        ((LOST, GONE), 0, 300.0, 2),
+        ((LOST, pending_pod("c"), LEAVES), 0, 300.0, 2),
+        ((LOST, LEAVES), 1, 390.0, 2),
+    ],
+)
+def test_a_pod_without_a_place_is_waited_for_while_one_comes(
+    pods: tuple[ObservedPod, ...], free: int | None, since_s: float, most: int
+) -> None:
+    seen = (serving_pod("a"), *(replace(pod, unschedulable_since=NOW - since_s) for pod in pods))
+    assert budget.max_unavailable((deployment(2),), seen, free=free, drain_timeout_s=300.0, now=NOW) == most
 
 
 WRITTEN = manifests.budget(resource(), 1)
@@ -81,4 +106,4 @@ WRITTEN = manifests.budget(resource(), 1)
 def test_a_pod_has_one_budget_and_that_of_somebody_else_goes_first(
     budgets: Known[Budgets] | Unknown, expected: tuple[object, ...]
 ) -> None:
-    assert budget.changes(resource(), budgets, (deployment(1),), (serving_pod("a"),)) == expected
+    assert budget.changes(resource(), budgets, (deployment(1),), (serving_pod("a"),), free=0, now=NOW) == expected

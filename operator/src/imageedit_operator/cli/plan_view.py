@@ -96,7 +96,7 @@ def build(live: Raw | None, proposed: Raw, observed: Observed, *, now: float) ->
         rolls=hash_ != before,
         revision_before=before,
         revision=hash_,
-        children=_children(resource, observed, seen, hash_),
+        children=_children(resource, observed, seen, now=now),
         pod_diff=_pod_diff(live, resource) if hash_ != before else (),
         strategy=resource.rollout.strategy,
         chosen=chosen(resource.rollout.strategy, seen, observed, wanted=pods),
@@ -163,26 +163,26 @@ def _changes(live: Raw | None, proposed: Raw) -> tuple[Change, ...]:
 # | nothing, and it is there                    | keep                    |
 # | delete it                                   | delete                  |
 # | apply it, absent or there                   | create, change          |
-def _budget(resource: ImageEditDeployment, observed: Observed) -> tuple[Child, ...]:
+def _budget(resource: ImageEditDeployment, observed: Observed, now: float) -> tuple[Child, ...]:
     if isinstance(observed.budgets, Unknown):
         return ()
     owned = [item for item in observed.deployments if item.owned]
-    there = observed.budgets.value.named is not None
-    for action in budget.changes(resource, observed.budgets, owned, observed.pods):
+    there, free = observed.budgets.value.named is not None, demand.free_places(resource, observed)
+    for action in budget.changes(resource, observed.budgets, owned, observed.pods, free=free, now=now):
         what = "delete" if isinstance(action, DeleteBudget) else "change" if there else "create"
         return (Child(kind="PodDisruptionBudget", name=resource.name, action=what),)
     return (Child(kind="PodDisruptionBudget", name=resource.name, action="keep"),) if there else ()
 
 
-def _children(resource: ImageEditDeployment, observed: Observed, seen: Forecast, hash_: str) -> tuple[Child, ...]:
+def _children(resource: ImageEditDeployment, observed: Observed, seen: Forecast, *, now: float) -> tuple[Child, ...]:
     service = "keep" if observed.service_matches else "change" if observed.service_exists else "create"
-    name = deployment_name(resource.name, hash_)
+    name = deployment_name(resource.name, revision_hash(resource))
     there = next((item for item in observed.deployments if item.name == name), None)
     wanted = "create" if there is None else "keep" if there.replicas else "reuse"
     others = [item for item in observed.deployments if item.name != name and item.owned]
     return (
         Child(kind="Service", name=resource.name, action=service),
-        *_budget(resource, observed),
+        *_budget(resource, observed, now),
         Child(kind="Deployment", name=name, action=wanted),
         *(
             Child(kind="Deployment", name=item.name, action="delete" if item.name in seen.deleted else "keep")

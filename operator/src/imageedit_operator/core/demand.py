@@ -28,7 +28,7 @@ def wanted_pods(
         # A status that was lost (a restored backup) must not remove pods that serve.
         current = sum(item.replicas for item in owned)
     # Another resource's waiting pods are ahead of one that is not created yet.
-    free = free_pods(observed.cards, cards_per_pod(resource), claims=True)
+    free = free_places(resource, observed)
     decision, scaling = decide(
         memory,
         observed.queue,
@@ -39,6 +39,11 @@ def wanted_pods(
         now=now,
     )
     return decision.desired, decision, scaling
+
+
+def free_places(resource: ImageEditDeployment, observed: Observed) -> int | None:
+    """Pods that would find a card now; None where pods ask for none, or nobody may know."""
+    return free_pods(observed.cards, cards_per_pod(resource), claims=True)
 
 
 def cards_per_pod(resource: ImageEditDeployment) -> int:

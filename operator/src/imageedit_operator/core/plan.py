@@ -96,7 +96,9 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     needed = {hash_, goal.revision, target.last_good(observed.status)}
     actions += history.forget(owned, observed.pods, keep=needed, limit=resource.history_limit)
     # Last: where the apiserver refuses a budget, everything else is done all the same.
-    actions += budget.changes(resource, observed.budgets, owned, ours)
+    actions += budget.changes(
+        resource, observed.budgets, owned, ours, free=demand.free_places(resource, observed), now=now
+    )
     failure = target.judge(
         goal,
         observed.status,
