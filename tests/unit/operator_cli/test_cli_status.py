@@ -156,6 +156,8 @@ def test_the_document_has_the_fields_of_the_page() -> None:
         ("WaitingForCard", "False", "Scheduled", "fine"),
         ("ScalingActive", "False", "AutoscalingOff", "fine"),
         ("ScalingActive", "False", "ScaledByOthers", "fine"),
+        ("ChildrenIntact", "True", "AsWritten", "fine"),
+        ("ChildrenIntact", "False", "FieldsChanged", "bad"),
         ("MetricsAvailable", "False", "Stale", "bad"),
         ("ScalingActive", "True", "CardsExhausted", "moving"),
         ("ScalingActive", "True", "QueueDepth", "fine"),

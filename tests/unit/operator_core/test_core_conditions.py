@@ -1,4 +1,4 @@
-"""Seven answers about a resource, and their words."""
+"""Eight answers about a resource, and their words."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from imageedit_operator.core.managed_fields import scaled_by
+from imageedit_operator.core.managed_fields import of_others, scaled_by, words
 
 
 def entry(manager: str, fields: Any, **more: Any) -> dict[str, Any]:
@@ -38,3 +38,27 @@ def test_the_writer_of_replicas_is_whoever_used_the_scale_subresource_last(entri
 
 def test_an_object_without_managed_fields_has_no_writer() -> None:
     assert scaled_by({}) == ""
+
+
+IMAGE: dict[str, Any] = {"f:spec": {"f:containers": {'k:{"name":"server"}': {".": {}, "f:image": {}}}}}
+VALUES: dict[str, Any] = {"f:spec": {"f:finalizers": {'v:"a"': {}}}}
+
+
+@pytest.mark.parametrize(
+    ("entries", "fields"),
+    [
+        ([entry("ours", IMAGE)], {}),
+        ([entry("ours", IMAGE), entry("kubectl-edit", IMAGE)], {}),
+        ([entry("kubectl-edit", IMAGE)], {("spec", "containers[name=server]", "image"): "kubectl-edit"}),
+        ([entry("kubectl-edit", VALUES)], {("spec", 'finalizers["a"]'): "kubectl-edit"}),
+        ([entry("kcm", {"f:status": {"f:replicas": {}}, "f:metadata": {"f:annotations": {"f:a": {}}}})], {}),
+        ([entry("kubectl", REPLICAS, subresource="scale")], {("spec", "replicas"): "kubectl"}),
+    ],
+)
+def test_a_field_of_others_is_one_that_we_do_not_own_too(entries: Any, fields: Any) -> None:
+    assert of_others({"managedFields": entries}, ours="ours") == fields
+
+
+def test_many_fields_are_said_in_a_few_words() -> None:
+    fields: dict[tuple[str, ...], str] = {("spec", str(number)): "kubectl" for number in range(5)}
+    assert words(fields) == ("spec.0 by kubectl", "spec.1 by kubectl", "spec.2 by kubectl", "2 more")

@@ -75,6 +75,11 @@ async def test_a_service_that_somebody_changed_does_not_match() -> None:
     assert (seen.service_exists, seen.service_matches) == (True, False)
 
 
+async def test_a_service_whose_selector_asks_for_more_does_not_match() -> None:
+    selector = {**manifests.service(parse(custom_resource()))["spec"]["selector"], "app": "other"}
+    assert not (await look(cluster((SERVICES, service(selector=selector))))).service_matches
+
+
 async def test_a_service_of_somebody_else_names_its_owner() -> None:
     foreign = service()
     foreign["metadata"]["ownerReferences"] = [owner(uid="other")]

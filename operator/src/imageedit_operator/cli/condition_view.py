@@ -40,6 +40,8 @@ class ConditionView:
 # | ScalingActive, MetricsAvailable  | False  | else                         | bad    |
 # | ScalingActive                    | True   | AtMaximum, CardsExhausted    | moving |
 # | ScalingActive, MetricsAvailable  | True   | else                         | fine   |
+# | ChildrenIntact                   | True   |                              | fine   |
+# | ChildrenIntact                   | False  |                              | bad    |
 # | any                              | Unknown|                              | bad    |
 # | another                          | any    |                              | moving |
 def level(kind: str, status: str, reason: str) -> str:  # noqa: PLR0911 - one return a group of rows
@@ -55,6 +57,8 @@ def level(kind: str, status: str, reason: str) -> str:  # noqa: PLR0911 - one re
         return "moving" if true or reason == "Paused" else "fine" if reason == "Complete" else "bad"
     if kind in ("RolloutStuck", "WaitingForCard"):
         return "bad" if true else "moving" if reason in ("Paused", "CanaryHold") else "fine"
+    if kind == "ChildrenIntact":
+        return "fine" if true else "bad"
     if kind in ("ScalingActive", "MetricsAvailable"):
         limited = reason in ("AtMaximum", "CardsExhausted")
         if true:

@@ -1,4 +1,4 @@
-"""The conditions of a resource: seven answers, each with one reason and words for people.
+"""The conditions of a resource: eight answers, each with one reason and words for people.
 
 At rest a condition is byte for byte what it was: no ages, no counters, no card numbers in
 a message; `lastTransitionTime` moves with `status` alone.
@@ -21,7 +21,16 @@ from imageedit_operator.core.progress import (
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.stored import find, timestamp
 
-TYPES = ("Available", "Ready", "Progressing", "RolloutStuck", "WaitingForCard", "ScalingActive", "MetricsAvailable")
+TYPES = (
+    "Available",
+    "Ready",
+    "Progressing",
+    "RolloutStuck",
+    "WaitingForCard",
+    "ScalingActive",
+    "MetricsAvailable",
+    "ChildrenIntact",
+)
 
 REASONS = frozenset(
     {
@@ -30,6 +39,8 @@ REASONS = frozenset(
         # on the way
         "Starting", "RollingOut", "RollingBack", "CanaryHold", "Paused", "Moving", "NoRollout",
         "PlannedReplacement", "ScalingDown", "WaitingForCard", "Unschedulable",
+        # what others did to the children
+        "AsWritten", "FieldsChanged", "Orphaned",
         # faults of pods and of names
         *ADVICE, "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
         # scaling
@@ -53,6 +64,7 @@ def build(
         "WaitingForCard": _waiting_for_card(situation),
         "ScalingActive": _scaling_active(situation.decision, situation.scaled_by),
         "MetricsAvailable": _metrics_available(situation.decision),
+        "ChildrenIntact": situation.children,
     }
     return tuple(written(kind, answer, previous, generation=generation, now=now) for kind, answer in answers.items())
 

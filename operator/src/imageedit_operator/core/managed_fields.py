@@ -19,6 +19,28 @@ def scaled_by(metadata: Raw) -> str:
     return "" if last is None else str(last.get("manager") or "somebody")
 
 
+def of_others(metadata: Raw, *, ours: str) -> dict[Path, str]:
+    """The fields of the spec that others wrote and the manager `ours` does not own, with who it was.
+
+    A field that somebody took away leaves no trace here.
+    """
+    written: dict[Path, str] = {}
+    own: set[Path] = set()
+    for entry in _entries(metadata):
+        fields = {path for path in _leaves(entry.get("fieldsV1") or {}) if path[0] == "spec"}
+        if entry.get("manager") == ours:
+            own |= fields
+        else:
+            written |= dict.fromkeys(fields, str(entry.get("manager") or "somebody"))
+    return {path: manager for path, manager in sorted(written.items()) if path not in own}
+
+
+def words(fields: Mapping[Path, str], *, most: int = 3) -> tuple[str, ...]:
+    """The fields and who wrote them, as people say it; the first ones only."""
+    said = tuple(f"{'.'.join(path)} by {manager}" for path, manager in fields.items())
+    return said if len(said) <= most else (*said[:most], f"{len(said) - most} more")
+
+
 def _entries(metadata: Raw) -> list[Raw]:
     return [entry for entry in metadata.get("managedFields") or [] if isinstance(entry, Mapping)]
 

@@ -62,6 +62,10 @@ class ObservedDeployment:
     created_at: float
     pods_refused: bool = False
     """The apiserver takes no more pods of it (a quota, an admission plugin)."""
+    changed: tuple[str, ...] = ()
+    """Fields of its spec that others wrote, and who, in words; not `replicas`."""
+    scaled_by: str = ""
+    """Who wrote `replicas`, when it was not the operator."""
     owned: bool = True
     """False when an object of this name exists that another owner controls."""
     foreign_owner: str = ""
@@ -128,6 +132,8 @@ class ObservedBudget:
     intact: bool
     """As the operator writes it, whatever its number."""
     foreign_owner: str = ""
+    changed: tuple[str, ...] = ()
+    """Fields of its spec that others wrote, and who, in words."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -176,6 +182,8 @@ class Observed:
     service_matches: bool = False
     """The Service is ours and equals what the plan would write."""
     service_foreign_owner: str = ""
+    service_changed: tuple[str, ...] = ()
+    """Fields that the operator applies and others wrote, and who, in words."""
     claims_exist: bool = False
     """The template of claims on cards is there; read only where cards are claimed."""
     claims_foreign_owner: str = ""

@@ -16,6 +16,7 @@ from imageedit_operator.core import (
     gates,
     history,
     hold,
+    intact,
     manifests,
     record,
     rollout,
@@ -121,6 +122,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         hold=held,
         still=now - followed.stepped_at >= deadline_s,
         ours=ours,
+        intact=intact.answer(resource, observed, hash_, conflict),
     )
     facts = status.Facts(
         generation=resource.generation,
@@ -137,6 +139,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     posts = (
         *events.transitions(observed.status, after, actions, children.over_words(ours)),
         *events.ignored_replicas(memory.ignored_replicas, ignored),
+        *intact.put_back(observed, actions),
     )
     made = Plan(
         actions=(*actions, *posts),

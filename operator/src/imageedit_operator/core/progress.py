@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from imageedit_operator.core.hold import Hold
@@ -49,6 +49,10 @@ class Situation:
     """None without autoscaling."""
     scaled_by: str = ""
     """Who writes `spec.replicas` through the scale subresource."""
+    children: Answer = field(
+        default_factory=lambda: Answer(status=True, reason="AsWritten", message="nobody else wrote to the children")
+    )
+    """Whether the children are as the operator wrote them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

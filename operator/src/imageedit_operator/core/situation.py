@@ -9,7 +9,7 @@ from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed import Known, ObservedPod
 from imageedit_operator.core.pods import Trouble, is_serving
-from imageedit_operator.core.progress import Situation
+from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.rollout import Step, is_steady
 from imageedit_operator.core.scaling import Decision
@@ -31,6 +31,7 @@ def read(
     hold: Hold | None,
     still: bool,
     ours: Sequence[ObservedPod],
+    intact: Answer,
 ) -> Situation:
     """The situation of one look, with the step that was decided on it."""
     live = fleet.wanted.live if fleet is not None else ()
@@ -61,6 +62,7 @@ def read(
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
         decision=decision,
         scaled_by=resource.scaled_by,
+        children=intact,
     )
 
 

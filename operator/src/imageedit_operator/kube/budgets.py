@@ -15,7 +15,7 @@ from imageedit_operator.core.observed import Budgets, Known, ObservedBudget, Unk
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import BUDGETS, Kube
-from imageedit_operator.kube.parsing import foreign_owner, is_subset
+from imageedit_operator.kube.parsing import changed_fields, foreign_owner, is_subset
 
 FRESH_S = 30.0
 COST_FACTOR = 20.0
@@ -82,12 +82,15 @@ def parse_budget(live: Raw, resource: ImageEditDeployment) -> ObservedBudget:
     """The budget of the resource's name, whoever wrote it."""
     number = (live.get("spec") or {}).get("maxUnavailable")
     known = number if isinstance(number, int) else None
+    wanted = manifests.budget(resource, known or 1)
+    same_pods = wanted["spec"]["selector"] == (live.get("spec") or {}).get("selector")
     return ObservedBudget(
         uid=live["metadata"]["uid"],
         resource_version=live["metadata"]["resourceVersion"],
         max_unavailable=known,
-        intact=known is not None and is_subset(manifests.budget(resource, known), live),
+        intact=known is not None and same_pods and is_subset(wanted, live),
         foreign_owner=foreign_owner(live, owner_uid=resource.uid),
+        changed=changed_fields(wanted, live),
     )
 
 

@@ -36,6 +36,7 @@ from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, S
 from imageedit_operator.kube.parsing import (
     DEPLOYMENT_LABEL,
     REVISION_LABEL,
+    changed_fields,
     foreign_owner,
     parse_deployment,
     parse_pod,
@@ -85,13 +86,15 @@ class Observer:
             self._ledger(resource),
         )
         queue = await self._queue(resource, pods)
+        wanted = manifests.service(resource)
         return Observed(
             deployments=deployments,
             pods=pods,
             service_exists=service is not None,
             service_uid=service["metadata"]["uid"] if service is not None else "",
-            service_matches=service is not None and service_matches(manifests.service(resource), service),
+            service_matches=service is not None and service_matches(wanted, service),
             service_foreign_owner=foreign_owner(service, owner_uid=resource.uid) if service is not None else "",
+            service_changed=changed_fields(wanted, service) if service is not None else (),
             claims_exist=claims is not None,
             claims_foreign_owner=foreign_owner(claims, owner_uid=resource.uid) if claims is not None else "",
             budgets=budgets,

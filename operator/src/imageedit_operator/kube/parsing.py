@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from imageedit_operator.core.managed_fields import of_others, words
 from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
 from imageedit_operator.kube.client import FIELD_MANAGER
 from imageedit_operator.kube.quantities import requested_by
@@ -38,6 +39,8 @@ def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
     """One Deployment; `owned` when the resource with `owner_uid` is its controller."""
     metadata = raw["metadata"]
     owner = foreign_owner(raw, owner_uid=owner_uid)
+    written = of_others(metadata, ours=FIELD_MANAGER)
+    scaled_by = written.pop(("spec", "replicas"), "")
     return ObservedDeployment(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -49,6 +52,8 @@ def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
             condition["type"] == "ReplicaFailure" and condition["status"] == "True"
             for condition in (raw.get("status") or {}).get("conditions") or []
         ),
+        changed=words(written),
+        scaled_by=scaled_by,
         owned=not owner,
         foreign_owner=owner,
     )
@@ -81,8 +86,19 @@ def is_subset(wanted: Any, live: Any) -> bool:
 
 
 def service_matches(wanted: Raw, live: Raw) -> bool:
-    """True when the Service is as we want it; an annotation of ours that nobody wants any more is a difference."""
-    return is_subset(wanted, live) and applied_annotations(live) <= set(wanted["metadata"].get("annotations") or {})
+    """True when the Service is as we want it.
+
+    An annotation of ours that nobody wants any more is a difference, and so is a label more in the selector.
+    """
+    same_pods = wanted["spec"]["selector"] == (live.get("spec") or {}).get("selector")
+    known = applied_annotations(live) <= set(wanted["metadata"].get("annotations") or {})
+    return same_pods and known and is_subset(wanted, live)
+
+
+def changed_fields(wanted: Raw, live: Raw) -> tuple[str, ...]:
+    """Parts of the spec that we apply and others wrote to, and who, in words."""
+    written = of_others(live["metadata"], ours=FIELD_MANAGER)
+    return words({path: who for path, who in written.items() if path[1:] and path[1].split("[")[0] in wanted["spec"]})
 
 
 def applied_annotations(live: Raw) -> set[str]:

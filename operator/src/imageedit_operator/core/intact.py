@@ -1,0 +1,86 @@
+"""Whether the children are as the operator wrote them, and what it says when somebody else writes to them.
+
+Nothing is fought over in silence: what cannot be put back without restarting pods is left and shown in a
+condition; what is put back is answered by an Event that names who changed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from imageedit_operator.core.actions import Action, ApplyBudget, ApplyService, PostEvent, ScaleDeployment
+from imageedit_operator.core.observed import Known, Observed, ObservedDeployment
+from imageedit_operator.core.pods import Trouble
+from imageedit_operator.core.progress import Answer
+from imageedit_operator.core.resource import ImageEditDeployment
+
+INTACT = Answer(status=True, reason="AsWritten", message="the objects of this resource are as the operator wrote them")
+
+
+# | first that fits                                                | status | reason        |
+# | a name that the operator needs belongs to somebody else        | False  | NameConflict  |
+# | the budget's name does, and no other budget covers the pods    | False  | NameConflict  |
+# | a Deployment has this resource's labels and another owner      | False  | Orphaned      |
+# | others wrote fields of a Deployment with pods, or of the spec's| False  | FieldsChanged |
+# | else                                                           | True   | AsWritten     |
+def answer(resource: ImageEditDeployment, observed: Observed, spec_hash: str, conflict: Trouble | None) -> Answer:
+    """The condition ChildrenIntact."""
+    if conflict is not None:
+        return Answer(status=False, reason=conflict.reason, message=conflict.message)
+    named = observed.budgets.value.named if isinstance(observed.budgets, Known) else None
+    if named is not None and named.foreign_owner and not _others(observed):
+        words = f"PodDisruptionBudget {resource.name} exists, belongs to {named.foreign_owner} and covers other pods"
+        advice = "evictions may take all server pods at once; rename it"
+        return Answer(status=False, reason="NameConflict", message=f"{words}: {advice}")
+    orphan = next((item for item in observed.deployments if not item.owned), None)
+    if orphan is not None:
+        words = f"Deployment {orphan.name} has this resource's labels and belongs to {orphan.foreign_owner}"
+        advice = "its pods get requests, but nobody drains, scales or proves them: delete it, or give it its owner back"
+        return Answer(status=False, reason="Orphaned", message=f"{words}; {advice}")
+    changed = next((item for item in observed.deployments if item.changed and _counts(item, spec_hash)), None)
+    if changed is not None:
+        words = f"Deployment {changed.name} was changed: {', '.join(changed.changed)}"
+        advice = "it stays so, for putting it back would restart pods; set imageedit.dev/restarted-at to replace them"
+        return Answer(status=False, reason="FieldsChanged", message=f"{words}; {advice}")
+    return INTACT
+
+
+# | action                               | somebody else had written | Event                |
+# | ScaleDeployment                      | spec.replicas             | Warning PutBack      |
+# | ApplyService over one that is there  | fields that we apply      | Warning PutBack      |
+# | ApplyBudget over one that is there   | fields that we apply      | Warning PutBack      |
+# | other                                | any                       | none                 |
+def put_back(observed: Observed, actions: Iterable[Action]) -> tuple[PostEvent, ...]:
+    """Events for changes of others that these actions undo."""
+    found = []
+    for action in actions:
+        match action:
+            case ScaleDeployment(name=name, uid=uid, replicas=replicas):
+                by = next((item.scaled_by for item in observed.deployments if item.uid == uid), "")
+                if by:
+                    found.append(
+                        f"Deployment {name} was scaled by {by} and goes to {replicas} replicas: "
+                        "scale the ImageEditDeployment instead"
+                    )
+            case ApplyService(manifest=manifest) if action.uid and observed.service_changed:
+                found.append(_undone("Service", manifest["metadata"]["name"], observed.service_changed))
+            case ApplyBudget(manifest=manifest) if action.uid and _budget_changed(observed):
+                found.append(_undone("PodDisruptionBudget", manifest["metadata"]["name"], _budget_changed(observed)))
+    return tuple(PostEvent(type="Warning", reason="PutBack", message=message) for message in found)
+
+
+def _undone(kind: str, name: str, changed: tuple[str, ...]) -> str:
+    return f"{kind} {name} was changed and is put back: {', '.join(changed)}"
+
+
+def _others(observed: Observed) -> tuple[str, ...]:
+    return observed.budgets.value.others if isinstance(observed.budgets, Known) else ()
+
+
+def _budget_changed(observed: Observed) -> tuple[str, ...]:
+    named = observed.budgets.value.named if isinstance(observed.budgets, Known) else None
+    return named.changed if named is not None else ()
+
+
+def _counts(deployment: ObservedDeployment, spec_hash: str) -> bool:
+    return deployment.replicas > 0 or deployment.revision_hash == spec_hash

@@ -1,0 +1,208 @@
+"""Children that somebody deletes, changes, takes over, or has the name of, against a real apiserver."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from apiserver.operator_plane import client, create_resource, eventually, kubectl, resource
+from apiserver.operator_pods import deployments
+from apiserver.operator_scene import NAME, Scene, controlled, scene  # noqa: F401 - a fixture
+from imageedit_operator.core.pod_template import claim_template_name
+from imageedit_operator.core.resource import parse
+from imageedit_operator.core.revision import deployment_name, revision_hash
+from imageedit_operator.kube.client import (
+    BUDGETS,
+    CLAIM_TEMPLATES,
+    DEPLOYMENTS,
+    EVENTS,
+    IMAGE_EDIT_DEPLOYMENTS,
+    SERVICES,
+    KubeClient,
+    Manifest,
+)
+from localcluster.controlplane import ControlPlane
+
+pytestmark = pytest.mark.timeout(400)
+CLAIMED = {"injection": "DRA", "deviceClassName": "npu.example.com"}
+"""Pods that claim their card: a resource with every kind of child."""
+PARSED = parse(resource(NAME, accelerator=CLAIMED))
+NAMES = {
+    "Deployment": deployment_name(NAME, revision_hash(PARSED)),
+    "Service": NAME,
+    "PodDisruptionBudget": NAME,
+    "ResourceClaimTemplate": claim_template_name(PARSED),
+}
+KINDS = {
+    "Deployment": DEPLOYMENTS,
+    "Service": SERVICES,
+    "PodDisruptionBudget": BUDGETS,
+    "ResourceClaimTemplate": CLAIM_TEMPLATES,
+}
+
+
+@pytest.fixture
+async def kube(controlled: ControlPlane) -> AsyncIterator[KubeClient]:  # noqa: F811
+    """A client as the admin."""
+    async with client(controlled) as connected:
+        yield connected
+
+
+def foreign(kind: str) -> Manifest:
+    """An object of somebody else's with the name of this child."""
+    labels = {"app": "other"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "c:1"}]}}
+    request = {"name": "r", "exactly": {"deviceClassName": "other"}}
+    specs: dict[str, dict[str, Any]] = {
+        "Deployment": {"replicas": 0, "selector": {"matchLabels": labels}, "template": pod},
+        "Service": {"selector": labels, "ports": [{"port": 80}]},
+        "PodDisruptionBudget": {"minAvailable": 1, "selector": {"matchLabels": labels}},
+        "ResourceClaimTemplate": {"spec": {"devices": {"requests": [request]}}},
+    }
+    found = KINDS[kind]
+    version = f"{found.group}/{found.version}" if found.group else found.version
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": NAMES[kind]}, "spec": specs[kind]}
+
+
+async def child(here: Scene, kind: str, *, other_than: str = "") -> Manifest:
+    """Waits for the child of this kind."""
+
+    async def look() -> Manifest | None:
+        found = (item for item in await here.kube.list_all(KINDS[kind], here.namespace))
+        ours = (item for item in found if item["metadata"]["name"] == NAMES[kind])
+        return next((item for item in ours if item["metadata"]["uid"] != other_than), None)
+
+    return await eventually(look, what=f"{kind} {NAMES[kind]}")
+
+
+async def event(here: Scene, reason: str, words: str) -> None:
+    """Waits for an Event."""
+
+    async def look() -> bool | None:
+        found = await here.kube.list_all(EVENTS, here.namespace)
+        return True if any(item["reason"] == reason and words in item["note"] for item in found) else None
+
+    await eventually(look, what=f"Event {reason}: {words}")
+
+
+async def one_that_serves(here: Scene) -> Manifest:
+    """The Deployment of a resource with one pod that serves."""
+    await here.create()
+    await here.serving(1)
+    (made,) = await deployments(here.kube, here.namespace)
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_child_that_was_deleted_is_made_again(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,
+    kind: str,
+) -> None:
+    async with scene(controlled, kube) as here:
+        await create_resource(kube, here.namespace, NAME, accelerator=CLAIMED)
+        before = (await child(here, kind))["metadata"]["uid"]
+        kubectl(controlled, "-n", here.namespace, "delete", kind.lower(), NAMES[kind], "--wait=false")
+        again = await child(here, kind, other_than=before)
+        assert again["metadata"]["ownerReferences"][0]["name"] == NAME
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_object_of_somebody_else_is_never_taken_over_and_is_named_until_it_is_gone(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,
+    kind: str,
+) -> None:
+    async with scene(controlled, kube) as here:
+        stored = await kube.create(KINDS[kind], here.namespace, foreign(kind))
+        await create_resource(kube, here.namespace, NAME, accelerator=CLAIMED)
+
+        said = await here.condition("ChildrenIntact", "NameConflict")
+        assert said["message"].startswith(f"{kind} {NAMES[kind]} exists")
+        now = await kube.get(KINDS[kind], here.namespace, NAMES[kind])
+        assert (now["spec"], now["metadata"].get("ownerReferences")) == (stored["spec"], None)
+
+        await kube.delete(KINDS[kind], here.namespace, NAMES[kind], uid=stored["metadata"]["uid"])
+        await child(here, kind, other_than=stored["metadata"]["uid"])
+        await here.condition("ChildrenIntact", "AsWritten")
+
+
+async def test_a_deployment_that_lost_its_owner_is_not_adopted_until_it_gets_it_back(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,
+) -> None:
+    async with scene(controlled, kube) as here:
+        made = await one_that_serves(here)
+        name, owners = made["metadata"]["name"], made["metadata"]["ownerReferences"]
+        await kube.patch(DEPLOYMENTS, here.namespace, name, {"metadata": {"ownerReferences": None}})
+
+        said = await here.condition("ChildrenIntact", "NameConflict")
+        assert f"Deployment {name} exists and belongs to nobody" in said["message"]
+        assert "ownerReferences" not in (await kube.get(DEPLOYMENTS, here.namespace, name))["metadata"]
+
+        await kube.patch(DEPLOYMENTS, here.namespace, name, {"metadata": {"ownerReferences": owners}})
+        await here.condition("ChildrenIntact", "AsWritten")
+        await here.condition("Ready", "AllPodsServe")
+
+
+async def test_an_orphan_of_an_earlier_revision_is_named(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,
+) -> None:
+    async with scene(controlled, kube) as here:
+        name = (await one_that_serves(here))["metadata"]["name"]
+        await kube.patch(IMAGE_EDIT_DEPLOYMENTS, here.namespace, NAME, {"spec": {"model": {"revision": "2"}}})
+        await deployments(kube, here.namespace, count=1, replicas=0)
+        await here.serving(1)
+        await kube.patch(DEPLOYMENTS, here.namespace, name, {"metadata": {"ownerReferences": None}})
+        assert f"Deployment {name}" in (await here.condition("ChildrenIntact", "Orphaned"))["message"]
+
+
+async def test_a_pod_template_that_somebody_changed_is_left_and_shown_until_the_next_revision(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,
+) -> None:
+    async with scene(controlled, kube) as here:
+        name = (await one_that_serves(here))["metadata"]["name"]
+        kubectl(controlled, "-n", here.namespace, "set", "image", f"deployment/{name}", "server=server:by-hand")
+
+        said = await here.condition("ChildrenIntact", "FieldsChanged")
+        assert "spec.template.spec.containers[name=server].image by kubectl" in said["message"]
+        await here.serving(1)
+        left = await kube.get(DEPLOYMENTS, here.namespace, name)
+        assert left["spec"]["template"]["spec"]["containers"][0]["image"] == "server:by-hand"
+
+        annotations = {"metadata": {"annotations": {"imageedit.dev/restarted-at": "now"}}}
+        await kube.patch(IMAGE_EDIT_DEPLOYMENTS, here.namespace, NAME, annotations)
+        await here.condition("ChildrenIntact", "AsWritten")
+
+
+async def test_a_deployment_that_somebody_scales_goes_back_and_that_is_told(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,
+) -> None:
+    async with scene(controlled, kube) as here:
+        name = (await one_that_serves(here))["metadata"]["name"]
+        kubectl(controlled, "-n", here.namespace, "scale", "deployment", name, "--replicas=2")
+        await event(here, "PutBack", "was scaled by kubectl and goes to 1 replicas")
+        await deployments(kube, here.namespace)
+        await here.serving(1)
+
+
+async def test_a_service_to_whose_selector_somebody_added_a_label_goes_back_and_that_is_told(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,
+) -> None:
+    async with scene(controlled, kube) as here:
+        await here.create()
+        wanted = (await child(here, "Service"))["spec"]["selector"]
+        change = '{"spec": {"selector": {"app": "other"}}}'
+        kubectl(controlled, "-n", here.namespace, "patch", "service", NAME, "--type=merge", "-p", change)
+        await event(here, "PutBack", "Service edit was changed and is put back: spec.selector")
+
+        async def put_back() -> bool | None:
+            return True if (await child(here, "Service"))["spec"]["selector"] == wanted else None
+
+        await eventually(put_back, what="the selector")
