@@ -324,6 +324,7 @@ class Cluster:
                         uid=f"d-{self._names}",
                         hash=meta["labels"]["imageedit.dev/revision"],
                         created_at=self.now,
+                        replicas=action.manifest["spec"]["replicas"],
                     )
                     revision = self.manifest["spec"]["model"]["revision"]
                     if revision in self.behaviour:

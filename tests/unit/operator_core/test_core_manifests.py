@@ -24,10 +24,11 @@ def container(**spec: Any) -> dict[str, Any]:
     return found
 
 
-def test_a_deployment_begins_with_no_replicas_and_cannot_surge_by_itself() -> None:
+def test_a_deployment_begins_with_no_replicas_unless_told_and_cannot_surge_by_itself() -> None:
     made = manifests.deployment(resource(), "abc")
     assert made["metadata"]["name"] == "edit-abc"
     assert made["spec"]["replicas"] == 0
+    assert manifests.deployment(resource(), "abc", replicas=3)["spec"]["replicas"] == 3
     assert made["spec"]["strategy"] == {"type": "Recreate"}
     assert made["spec"]["revisionHistoryLimit"] == 0
 

@@ -20,7 +20,15 @@ from imageedit_operator.core.actions import (
     ScaleDeployment,
     SetGate,
 )
-from imageedit_operator.core.observed import CardLedger, Known, Observed, ObservedPod, QueueSample, Unknown
+from imageedit_operator.core.observed import (
+    CardLedger,
+    Known,
+    Observed,
+    ObservedDeployment,
+    ObservedPod,
+    QueueSample,
+    Unknown,
+)
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import revision_hash
@@ -69,12 +77,36 @@ def events(made: Plan) -> list[str]:
     return [action.reason for action in made.actions if isinstance(action, PostEvent)]
 
 
-def test_a_new_resource_gets_its_service_and_an_empty_deployment() -> None:
+def created_replicas(made: Plan) -> list[int]:
+    return [a.manifest["spec"]["replicas"] for a in made.actions if isinstance(a, CreateDeployment)]
+
+
+def test_a_new_resource_gets_its_service_and_a_deployment_of_all_its_pods() -> None:
     made = planned(Observed())
     assert [type(action) for action in made.actions] == [ApplyService, CreateDeployment]
+    assert created_replicas(made) == [2]
     assert made.requeue_after_s == 2
     assert made.status["phase"] == "Pending"
     assert made.status["selector"].startswith("imageedit.dev/deployment=edit")
+
+
+@pytest.mark.parametrize(
+    ("deployments", "pods", "rollout", "replicas"),
+    [
+        ((deployment(2, "old"),), (), {}, 0),
+        ((), (serving_pod("o", revision_hash="old"),), {}, 0),
+        ((), (), {"paused": True}, 0),
+        ((), (), {}, 2),
+    ],
+)
+def test_a_deployment_begins_with_its_pods_only_where_there_is_nothing_to_replace(
+    deployments: tuple[ObservedDeployment, ...],
+    pods: tuple[ObservedPod, ...],
+    rollout: dict[str, Any],
+    replicas: int,
+) -> None:
+    made = planned(Observed(deployments=deployments, pods=pods), resource(replicas=2, rollout=rollout))
+    assert created_replicas(made) == [replicas]
 
 
 def test_what_claims_of_cards_are_made_from_comes_before_the_pods_that_name_it() -> None:

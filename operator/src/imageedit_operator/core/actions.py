@@ -47,7 +47,7 @@ class DeleteBudget:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CreateDeployment:
-    """Server-side apply of a revision's Deployment, only when it does not exist yet."""
+    """A revision's Deployment, only when it does not exist yet."""
 
     manifest: Mapping[str, Any]
 

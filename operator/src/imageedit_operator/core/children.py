@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from imageedit_operator.core import manifests
 from imageedit_operator.core.actions import Action, ApplyClaimTemplate, ApplyService, CreateDeployment, DeletePod
-from imageedit_operator.core.observed import Observed, ObservedPod
+from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedPod
 from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.pods import Trouble, is_over
 from imageedit_operator.core.resource import ImageEditDeployment
@@ -46,9 +46,18 @@ def claims(resource: ImageEditDeployment, observed: Observed) -> tuple[Action, .
     return (ApplyClaimTemplate(manifest=template),)
 
 
-def create(resource: ImageEditDeployment, hash_: str) -> tuple[Action, ...]:
-    """The Deployment of the spec's revision, at no replicas."""
-    return (CreateDeployment(manifest=manifests.deployment(resource, hash_)),)
+def create(resource: ImageEditDeployment, hash_: str, *, replicas: int) -> tuple[Action, ...]:
+    """The Deployment of the spec's revision."""
+    return (CreateDeployment(manifest=manifests.deployment(resource, hash_, replicas=replicas)),)
+
+
+# | of this resource there is             | the start is held | the new Deployment's replicas |
+# | a Deployment, or a pod, of any kind   | any               | none: the rollout decides     |
+# | nothing                               | paused            | none                          |
+# | nothing                               | no                | all that are wanted           |
+def first_replicas(owned: Sequence[ObservedDeployment], pods: Sequence[ObservedPod], *, held: bool, wanted: int) -> int:
+    """With nothing to replace there is nothing to weigh, so the first revision need not be scaled by a later plan."""
+    return 0 if owned or pods or held else wanted
 
 
 def sweep(ours: Sequence[ObservedPod]) -> tuple[Action, ...]:

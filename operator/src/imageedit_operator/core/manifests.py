@@ -33,8 +33,8 @@ def selector(resource: ImageEditDeployment) -> str:
     return f"imageedit.dev/deployment={resource.name},app.kubernetes.io/component=server"
 
 
-def deployment(resource: ImageEditDeployment, hash_: str) -> dict[str, Any]:
-    """A revision's Deployment as it is created: with no replicas, the plan scales it."""
+def deployment(resource: ImageEditDeployment, hash_: str, *, replicas: int = 0) -> dict[str, Any]:
+    """A revision's Deployment as it is created: with `replicas`, from where the plan scales it."""
     revision_labels = {**labels(resource), "imageedit.dev/revision": hash_}
     return {
         "apiVersion": "apps/v1",
@@ -47,7 +47,7 @@ def deployment(resource: ImageEditDeployment, hash_: str) -> dict[str, Any]:
             "ownerReferences": [_owner(resource)],
         },
         "spec": {
-            "replicas": 0,
+            "replicas": replicas,
             # Nothing may surge behind the plan's back: a new template is a new Deployment.
             "strategy": {"type": "Recreate"},
             "minReadySeconds": 0,

@@ -81,10 +81,11 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     canary = held.new_pods(wanted) if held is not None and held.pods is not None else None
     followed = record.follow(before, goal.revision, pods, trouble=trouble, canary=canary, now=now)
     step = _step(resource, observed, pods, held=held, stepped_at=followed.stepped_at, wanted=wanted, now=now)
+    first = children.first_replicas(owned, observed.pods, held=held is not None, wanted=wanted)
     actions = (
         *children.service(resource, observed),
         *children.claims(resource, observed),
-        *(() if hash_ in kept or conflict is not None else children.create(resource, hash_)),
+        *(() if hash_ in kept or conflict is not None else children.create(resource, hash_, replicas=first)),
         *children.sweep(ours),
         *step.actions,
     )
