@@ -83,7 +83,7 @@ class Term:
         watch = partial(
             watching.watch,
             scope,
-            self.reconciler.queue.add,
+            self.reconciler.queue.add_after,
             on_version=self.hearing.told,
             on_alive=self.watching.now,
         )

@@ -1,17 +1,25 @@
-"""Which objects are watched, and which resource an event on one of them concerns."""
+"""Which objects are watched, which resource an event on one of them concerns, and whether it needs a look.
+
+While a resource starts, a dozen events come of it and its children. Most of them only echo our own
+writes, or count what nobody acts on; a look for each would be most of the operator's work.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from imageedit_operator.core.pods import is_over
 from imageedit_operator.kube.client import DEPLOYMENTS, FIELD_MANAGER, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
-from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL
+from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, parse_pod
 from imageedit_operator.workqueue import Key
 
 WATCHED = (IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS, PODS)
 SELECTOR = f"app.kubernetes.io/managed-by={FIELD_MANAGER},{DEPLOYMENT_LABEL}"
 """Labels of the Deployments and pods that are watched."""
+
+SOON_S = 1.0
+"""So much later is what nobody waits for: a pod that is created and placed, and then started, is looked at once."""
 
 
 def keys_for(resource: Resource, manifest: Mapping[str, Any]) -> tuple[Key, ...]:
@@ -33,3 +41,63 @@ def keys_for(resource: Resource, manifest: Mapping[str, Any]) -> tuple[Key, ...]
 def version_of(manifest: Mapping[str, Any]) -> str:
     """The object's resourceVersion, which differs after every change; only equality means anything."""
     return str((manifest.get("metadata") or {}).get("resourceVersion") or "")
+
+
+class Sight(NamedTuple):
+    """What a pass would read of one object."""
+
+    acting: object
+    """What a plan may act on at once."""
+    telling: object = None
+    """What it only reports, or has ordered itself."""
+
+
+class Sights:
+    """What the watches told of each object last, to tell news from repetitions."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], Sight] = {}
+
+    # | the event                                              | the look |
+    # | the object is gone                                     | at once  |
+    # | what a plan acts on differs from the last event        | at once  |
+    # | only what it reports differs, or it is a new child     | soon     |
+    # | neither: a status that we wrote, a Deployment's count  | none     |
+    def delay_s(self, resource: Resource, manifest: Mapping[str, Any], *, gone: bool) -> float | None:
+        """Seconds until its resource should be looked at; None when the event is no news."""
+        metadata = manifest["metadata"]
+        key = (resource.plural, str(metadata.get("uid")))
+        before = self._last.pop(key, _UNSEEN[resource])
+        if gone:
+            return 0.0
+        self._last[key] = now = sight(resource, manifest)
+        if now.acting != before.acting:
+            return 0.0
+        return None if now == before else SOON_S
+
+
+# | of                  | acting                                         | telling                          |
+# | ImageEditDeployment | generation, annotations, deletion              |                                  |
+# | Deployment          |                                                | generation, labels, owners       |
+# | Pod                 | container, readiness, its end, what it lacks   | everything else that plans read  |
+# The status of a resource is ours: somebody else's change of it is put right by the next resync.
+def sight(resource: Resource, manifest: Mapping[str, Any]) -> Sight:
+    """What a pass would read of this object."""
+    metadata = manifest["metadata"]
+    if resource == IMAGE_EDIT_DEPLOYMENTS:
+        annotations = metadata.get("annotations") or {}
+        return Sight((metadata.get("generation"), annotations, metadata.get("deletionTimestamp")))
+    if resource == DEPLOYMENTS:
+        owners = metadata.get("ownerReferences") or []
+        return Sight(None, (metadata.get("generation"), metadata.get("labels") or {}, owners))
+    pod = parse_pod(manifest)
+    lacks = (pod.waiting_reason, pod.unschedulable)
+    return Sight((pod.container_id, pod.started, pod.ip, pod.ready, pod.terminating, is_over(pod), *lacks), pod)
+
+
+_UNSEEN = {
+    IMAGE_EDIT_DEPLOYMENTS: Sight(None),
+    DEPLOYMENTS: Sight(None),
+    PODS: Sight(("", False, "", False, False, False, "", False)),
+}
+"""A pod that was just created, and a Deployment, are nothing to act on."""

@@ -1,7 +1,7 @@
 """Wake-up calls from the cluster; the only module that knows kopf.
 
-kopf lists and watches three kinds and each event becomes a key in the work queue. Nothing else of
-kopf is used: no state-keeping handlers, finalizers, timers, indexes or peering, so kopf writes nothing.
+kopf lists and watches three kinds and each event that is news becomes a key in the work queue. Nothing
+else of kopf is used: no state-keeping handlers, finalizers, timers, indexes or peering, so kopf writes nothing.
 
 kopf runs in a thread with an event loop of its own. It takes every task that was born in its loop
 for its own and cancels it when a run ends, it takes over the signals, and after a failed run it sets
@@ -21,7 +21,7 @@ from typing import Any
 import kopf
 
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Resource, load_configuration
-from imageedit_operator.wake_ups import SELECTOR, WATCHED, keys_for, version_of
+from imageedit_operator.wake_ups import SELECTOR, WATCHED, Sights, keys_for, version_of
 from imageedit_operator.workqueue import Key
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Scope:
 
 async def watch(
     scope: Scope,
-    on_key: Callable[[Key], None],
+    on_key: Callable[[Key, float], None],
     stop: asyncio.Event,
     *,
     on_version: Callable[[Key, str], None] = lambda _key, _version: None,
@@ -53,14 +53,14 @@ async def watch(
 ) -> None:
     """One run of kopf; returns after `stop` was set. Raises WatchEnded when it ends by itself.
 
-    All are called in the caller's event loop: `on_key` for every event, `on_version` for those of a resource
-    itself with its version, `on_alive` every few seconds while kopf's loop turns.
+    All are called in the caller's event loop: `on_key` for every event that is news, with the seconds until the key
+    is due, `on_version` for every event of a resource itself, `on_alive` every few seconds while kopf's loop turns.
     """
     ours = asyncio.get_running_loop()
     ended: asyncio.Future[BaseException | None] = ours.create_future()
     run = _Run(
         scope=scope,
-        on_key=lambda key: _tell(ours, on_key, key),
+        on_key=lambda key, delay_s: _tell(ours, lambda told: on_key(*told), (key, delay_s)),
         on_version=lambda key, version: _tell(ours, lambda told: on_version(*told), (key, version)),
         on_end=lambda error: _tell(ours, finish, error),
         on_alive=lambda: _tell(ours, lambda _: on_alive(), None),
@@ -102,7 +102,7 @@ class _Run:
         self,
         *,
         scope: Scope,
-        on_key: Callable[[Key], None],
+        on_key: Callable[[Key, float], None],
         on_version: Callable[[Key, str], None],
         on_end: Callable[[BaseException | None], None],
         on_alive: Callable[[], None],
@@ -157,7 +157,7 @@ class _Run:
 
 
 def build_registry(
-    scope: Scope, on_key: Callable[[Key], None], on_version: Callable[[Key, str], None]
+    scope: Scope, on_key: Callable[[Key, float], None], on_version: Callable[[Key, str], None]
 ) -> kopf.OperatorRegistry:
     """A fresh registry with the login and one event handler for each watched kind."""
     registry = kopf.OperatorRegistry()
@@ -166,11 +166,15 @@ def build_registry(
         return await _login(scope.kubeconfig)
 
     kopf.on.login(registry=registry, id="login")(login)
+    sights = Sights()
 
     def wake(resource: Resource) -> Callable[..., Any]:
-        async def on_event(body: Mapping[str, Any], **_: Any) -> None:
+        async def on_event(event: Mapping[str, Any], **_: Any) -> None:
+            body = event["object"]  # as it came: kopf's views of it cost more than what is done here
             for key in keys_for(resource, body):
-                on_key(key)
+                delay_s = sights.delay_s(resource, body, gone=event["type"] == "DELETED")
+                if delay_s is not None:
+                    on_key(key, delay_s)
                 if resource == IMAGE_EDIT_DEPLOYMENTS:
                     on_version(key, version_of(body))
 

@@ -133,6 +133,7 @@ class WorkQueue:
             now = self._clock()
             key = self._schedule.take(now)
             if key is not None:
+                self._wake_one()  # who takes a key leaves the rest, and the next time that is due, to another
                 return key
             due = self._schedule.next_due()
             await self._wait(None if due is None else due - now)
@@ -141,12 +142,15 @@ class WorkQueue:
     def add(self, key: Key) -> None:
         """The key is due now."""
         self._schedule.add(key, self._clock())
-        self._wake()
+        self._wake_one()
 
     def add_after(self, key: Key, delay_s: float) -> None:
         """The key is due in `delay_s` seconds, or earlier when it already is."""
-        self._schedule.add_at(key, self._clock() + max(0.0, delay_s))
-        self._wake()
+        if delay_s <= 0:
+            self.add(key)
+            return
+        self._schedule.add_at(key, self._clock() + delay_s)
+        self._wake_one()
 
     def add_failed(self, key: Key, *, at_least_s: float = 0.0) -> float:
         """The key failed: due after its back-off, which is returned in seconds."""
@@ -163,12 +167,13 @@ class WorkQueue:
     def done(self, key: Key) -> None:
         """The pass over the key ended."""
         self._schedule.done(key, self._clock())
-        self._wake()
+        self._wake_one()
 
     def close(self) -> None:
         """Hand out no key any more; every waiting and later `get` answers None."""
         self._closed = True
-        self._wake()
+        for waiter in self._waiters:
+            _wake(waiter)
 
     def depth(self) -> int:
         """Keys that are due and wait for a worker."""
@@ -189,7 +194,14 @@ class WorkQueue:
         finally:
             self._waiters.discard(waiter)
 
-    def _wake(self) -> None:
+    def _wake_one(self) -> None:
+        """One waiter looks anew; to wake all for each key was as much work as a pass at many workers."""
         for waiter in self._waiters:
             if not waiter.done():
-                waiter.set_result(None)
+                _wake(waiter)
+                return
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -283,6 +283,15 @@ def test_trouble_is_announced_once() -> None:
     assert events(planned(replace(seen, status=first.status))) == []
 
 
+def test_what_the_next_plan_acts_on_is_looked_at_again_at_once() -> None:
+    first = planned(observed())
+    assert first.status["lastGoodRevision"] == HASH
+    assert first.requeue_after_s == 120  # nothing older waits for it
+    older = (deployment(2, HASH), deployment(0, "old"))
+    assert planned(observed(deployments=older, status=rest_status(lastGoodRevision="old"))).requeue_after_s == 0
+    assert planned(observed(deployments=older, status=rest_status())).requeue_after_s == 120
+
+
 def test_a_new_number_of_replicas_is_announced() -> None:
     made = planned(observed(status=rest_status()), resource(replicas=3))
     assert "Scaled" in events(made)

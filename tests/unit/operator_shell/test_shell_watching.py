@@ -9,7 +9,7 @@ import kopf
 import pytest
 
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
-from imageedit_operator.wake_ups import SELECTOR, keys_for
+from imageedit_operator.wake_ups import SELECTOR, SOON_S, Sights, keys_for
 from imageedit_operator.watching import Scope, build_registry, build_settings
 from imageedit_operator.workqueue import Key
 from unit.operator_shell.builders import custom_resource, deployment, pod
@@ -33,6 +33,76 @@ def test_an_event_wakes_the_resource_that_it_belongs_to(
     resource: Resource, manifest: dict[str, Any], keys: tuple[Key, ...]
 ) -> None:
     assert keys_for(resource, manifest) == keys
+
+
+def delays(resource: Resource, *manifests: dict[str, Any]) -> list[float | None]:
+    """When each of these versions of one object asks for a look."""
+    sights = Sights()
+    return [sights.delay_s(resource, manifest, gone=False) for manifest in manifests]
+
+
+def changed(manifest: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": "99", **metadata}}
+
+
+PENDING = pod(spec={"nodeName": ""}, podIP="", phase="Pending", containerStatuses=[])
+LOADING = [{"name": "server", "state": {"waiting": {"reason": "ContainerCreating"}}}]
+BROKEN = [{"name": "server", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
+GATE = {"type": "imageedit.dev/warm", "status": "True"}
+READY = {"type": "Ready", "status": "True"}
+NO_PLACE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "before", "after", "delay_s"),
+    [
+        (IMAGE_EDIT_DEPLOYMENTS, custom_resource(), changed(custom_resource(status={"phase": "x"})), None),
+        (IMAGE_EDIT_DEPLOYMENTS, custom_resource(), changed(custom_resource(), generation=2), 0.0),
+        (IMAGE_EDIT_DEPLOYMENTS, custom_resource(), changed(custom_resource(), annotations={"a": "b"}), 0.0),
+        (IMAGE_EDIT_DEPLOYMENTS, custom_resource(), changed(custom_resource(), deletionTimestamp="t"), 0.0),
+        (DEPLOYMENTS, deployment(), changed(deployment()), None),
+        (DEPLOYMENTS, deployment(), changed(deployment(), generation=2), SOON_S),
+        (DEPLOYMENTS, deployment(), changed(deployment(), ownerReferences=[]), SOON_S),
+        (DEPLOYMENTS, deployment(), changed(deployment(), labels={}), SOON_S),
+        (PODS, pod(), changed(pod()), None),
+        (PODS, PENDING, changed(pod(phase="Pending", podIP="", containerStatuses=LOADING)), SOON_S),
+        (PODS, PENDING, changed(pod(phase="Pending", podIP="", containerStatuses=BROKEN)), 0.0),
+        (PODS, PENDING, changed({**PENDING, "status": {"conditions": [NO_PLACE]}}), 0.0),
+        (PODS, PENDING, changed(pod()), 0.0),
+        (PODS, pod(), changed(pod(conditions=[GATE])), SOON_S),
+        (PODS, pod(conditions=[GATE]), changed(pod(conditions=[GATE, READY])), 0.0),
+        (PODS, pod(), changed(pod(), deletionTimestamp="t"), 0.0),
+        (PODS, pod(), changed(pod(phase="Failed")), 0.0),
+        (PODS, pod(), changed(pod(containerStatuses=[])), 0.0),
+    ],
+)
+def test_an_event_asks_for_a_look_as_soon_as_somebody_waits_for_it(
+    resource: Resource, before: dict[str, Any], after: dict[str, Any], delay_s: float | None
+) -> None:
+    assert delays(resource, before, after)[1] == delay_s
+
+
+@pytest.mark.parametrize(
+    ("resource", "manifest", "delay_s"),
+    [
+        (IMAGE_EDIT_DEPLOYMENTS, custom_resource(), 0.0),
+        (DEPLOYMENTS, deployment(), SOON_S),
+        (PODS, PENDING, SOON_S),
+        (PODS, pod(), 0.0),
+    ],
+)
+def test_what_is_seen_first_is_news(resource: Resource, manifest: dict[str, Any], delay_s: float) -> None:
+    assert delays(resource, manifest) == [delay_s]
+
+
+@pytest.mark.parametrize(
+    ("resource", "manifest"), [(IMAGE_EDIT_DEPLOYMENTS, custom_resource()), (DEPLOYMENTS, deployment()), (PODS, pod())]
+)
+def test_what_is_gone_is_looked_at_once_and_forgotten(resource: Resource, manifest: dict[str, Any]) -> None:
+    sights = Sights()
+    first = sights.delay_s(resource, manifest, gone=False)
+    assert sights.delay_s(resource, manifest, gone=True) == 0.0
+    assert sights.delay_s(resource, manifest, gone=False) == first
 
 
 def served(plural: str, group: str, version: str) -> kopf.Resource:
@@ -72,7 +142,9 @@ def test_kopf_retries_for_ever_with_bounded_pauses() -> None:
 
 
 def test_only_event_handlers_are_registered() -> None:
-    registry = build_registry(Scope(namespaces=(), kubeconfig=""), lambda _key: None, lambda _key, _version: None)
+    registry = build_registry(
+        Scope(namespaces=(), kubeconfig=""), lambda _key, _delay_s: None, lambda _key, _version: None
+    )
     kinds = [
         served("imageeditdeployments", "imageedit.dev", "v1alpha1"),
         served("deployments", "apps", "v1"),

@@ -192,6 +192,30 @@ def test_a_waiting_worker_wakes_exactly_when_a_delayed_key_is_due() -> None:
     assert run_virtual(main) == (A, 40.0)
 
 
+def test_keys_that_are_due_together_wake_as_many_workers() -> None:
+    async def main() -> list[tuple[Key, float]]:
+        queue = WorkQueue(clock=now, random=lambda: 0.0)
+        taken: list[tuple[Key, float]] = []
+
+        async def work() -> None:
+            while (key := await queue.get()) is not None:
+                taken.append((key, now()))
+                await asyncio.sleep(50.0)
+                queue.done(key)
+
+        workers = [asyncio.ensure_future(work()) for _ in range(4)]
+        await asyncio.sleep(1.0)
+        for key in (A, B, C):
+            queue.add_after(key, 9.0)
+        queue.add(Key("ns", "d"))  # whoever takes it hands the waiting on
+        await asyncio.sleep(100.0)
+        queue.close()
+        await asyncio.gather(*workers)
+        return taken
+
+    assert run_virtual(main) == [(Key("ns", "d"), 1.0), (A, 10.0), (B, 10.0), (C, 10.0)]
+
+
 def test_workers_share_the_keys_and_each_key_runs_alone() -> None:
     async def main() -> list[tuple[Key, float, float]]:
         queue = WorkQueue(clock=now, random=lambda: 0.0)

@@ -27,7 +27,7 @@ from imageedit_operator.core import (
 from imageedit_operator.core.actions import Action, DeletePod, DrainPod, Plan, ScaleDeployment, SetDeletionCost, SetGate
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
-from imageedit_operator.core.observed import Known, Observed, ObservedPod
+from imageedit_operator.core.observed import Known, Observed, ObservedDeployment, ObservedPod
 from imageedit_operator.core.progress import Situation
 from imageedit_operator.core.resize import Group
 from imageedit_operator.core.resource import ImageEditDeployment
@@ -145,7 +145,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     made = Plan(
         actions=(*actions, *posts),
         status=after,
-        requeue_after_s=_requeue(found, actions),
+        requeue_after_s=_requeue(found, actions, remembers=_remembers(observed.status, after, owned)),
         reasons=_reasons(decision, after, actions, observed.status),
     )
     return made, PlanMemory(scaling=scaling, ignored_replicas=ignored)
@@ -223,15 +223,25 @@ def _warmups(ours: Sequence[ObservedPod], actions: Sequence[Action]) -> tuple[fl
 
 
 # | situation                                           | next look |
+# | the status comes to name what a plan acts on        | at once   |
 # | something to do, or on its way                      | 2 s       |
 # | only the user, time or another's card can help      | 5 s       |
 # | at rest, autoscaling set                            | 5 s       |
 # | at rest                                             | 120 s     |
-def _requeue(found: Situation, actions: Sequence[Action]) -> float:
+def _requeue(found: Situation, actions: Sequence[Action], *, remembers: bool) -> float:
+    if remembers:
+        return 0.0
     if not found.complete or actions:
         stuck = found.trouble is not None or found.unschedulable is not None or found.hold is not None
         return WATCHING_S if stuck and not actions else MOVING_S
     return RESTING_S if found.decision is None else WATCHING_S
+
+
+def _remembers(previous: Mapping[str, Any], after: Mapping[str, Any], owned: Sequence[ObservedDeployment]) -> bool:
+    """A failed revision is left, and a new good one lets older ones go, by a plan that finds them in the status."""
+    failed = after.get("failedRevision") != previous.get("failedRevision")
+    good = after.get("lastGoodRevision") != previous.get("lastGoodRevision")
+    return failed or (good and len(owned) > 1)
 
 
 def _reasons(
