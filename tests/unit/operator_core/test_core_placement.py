@@ -87,3 +87,12 @@ def test_a_missing_pod_spends_the_budget_for_a_while(warm: int, waited_s: float,
 
 def test_no_budget_is_spent_while_nothing_waits_for_a_place() -> None:
     assert not budget_spent([starting_pod()], warm=1, wanted=3, stepped_at=NOW, now=NOW)
+
+
+def test_a_replacement_without_a_known_time_is_blocked_after_the_grace_time_since_its_creation() -> None:
+    def blocked(age_s: float) -> bool:
+        pod = pending_pod("n", created_at=NOW - age_s)
+        return is_blocked([pod], cards_per_pod=1, cards=free(1), stepped_at=0.0, now=NOW)
+
+    assert not blocked(59)
+    assert blocked(60)

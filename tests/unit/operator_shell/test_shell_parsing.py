@@ -172,6 +172,12 @@ def test_an_unschedulable_pod_says_since_when_and_why() -> None:
     assert "insufficient" in parsed.unschedulable_message
 
 
+@pytest.mark.parametrize("time", [{}, {"lastTransitionTime": None}], ids=["absent", "null"])
+def test_a_pod_is_not_unschedulable_for_ever_because_its_condition_has_no_time(time: dict[str, Any]) -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", **time}
+    assert parse_pod(pod(conditions=[condition])).unschedulable_since == T0  # its creation
+
+
 @pytest.mark.parametrize(("status", "reason"), [("False", "SchedulingGated"), ("True", "")])
 def test_a_pod_that_waits_for_something_else_is_not_unschedulable(status: str, reason: str) -> None:
     condition = {"type": "PodScheduled", "status": status, "reason": reason, "message": "m"}

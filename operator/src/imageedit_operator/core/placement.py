@@ -30,8 +30,11 @@ def free_pods(cards: Known[CardLedger] | Unknown, cards_per_pod: int, *, claims:
 
 
 def unschedulable_since(pods: Sequence[ObservedPod]) -> float | None:
-    """Since when the first of these pods has found no place; None when none looks for one in vain."""
-    since = [pod.unschedulable_since for pod in pods if not pod.node and pod.unschedulable]
+    """Since when the first of these pods has found no place; None when none looks for one in vain.
+
+    A pod whose scheduler wrote no time has found none since its creation.
+    """
+    since = [pod.unschedulable_since or pod.created_at for pod in pods if not pod.node and pod.unschedulable]
     return min(since, default=None)
 
 

@@ -117,6 +117,7 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
     conditions = {condition["type"]: condition for condition in status.get("conditions") or []}
     scheduled, gate = conditions.get("PodScheduled", {}), conditions.get(WARM_GATE)
     unschedulable = scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable"
+    created_at = epoch_s(metadata.get("creationTimestamp"))
     container = _server_container(status)
     running = "running" in (container.get("state") or {})
     last = (container.get("state") or {}).get("terminated") or (container.get("lastState") or {}).get("terminated")
@@ -128,10 +129,11 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         node=(raw.get("spec") or {}).get("nodeName", ""),
         ip=status.get("podIP", ""),
         phase=status.get("phase", "Pending"),
-        created_at=epoch_s(metadata.get("creationTimestamp")),
+        created_at=created_at,
         terminating="deletionTimestamp" in metadata,
         unschedulable=unschedulable,
-        unschedulable_since=epoch_s(scheduled.get("lastTransitionTime")) if unschedulable else 0.0,
+        # A scheduler may write its condition without a time: since the pod's creation, not since for ever.
+        unschedulable_since=(epoch_s(scheduled.get("lastTransitionTime")) or created_at) if unschedulable else 0.0,
         unschedulable_message=scheduled.get("message", "") if unschedulable else "",
         ready=conditions.get("Ready", {}).get("status") == "True",
         container_id=container.get("containerID", "") if running else "",
