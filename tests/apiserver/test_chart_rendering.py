@@ -19,6 +19,7 @@ from support.kubectl import CommandFailed, Kubectl, wait_for
 CHART = Path(__file__).resolve().parents[2] / "helm" / "imageedit-operator"
 NAMESPACED = ("--set", "watchNamespaces={team-a,team-b}")
 LEASES = "coordination.k8s.io/leases"
+NO_HEALTH = ("--set", "cardHealth=false")
 NO_LEDGER = ("--set", "cardLedger=false")
 PODMONITOR = ("--set", "podMonitor.enabled=true", "--set", "podMonitor.labels.release=prometheus")
 
@@ -76,6 +77,7 @@ def test_helm_finds_nothing_to_criticise(kubectl: Kubectl) -> None:
         (),
         NAMESPACED,
         NO_LEDGER,
+        NO_HEALTH,
         (*NAMESPACED, *NO_LEDGER),
         ("--set", "dashboards.enabled=false", "--set", "scrapeAnnotations=false"),
         ("--set", "policy.serviceAccounts={edit}", "--set", "policy.exemptNamespaces={team-a}"),
@@ -171,6 +173,14 @@ def test_watched_namespaces_get_roles_of_their_own_and_nothing_else_is_writable(
 def test_without_the_card_ledger_a_namespaced_install_has_no_right_over_the_cluster(kubectl: Kubectl) -> None:
     manifests = render(kubectl, *NAMESPACED, *NO_LEDGER)
     assert [m["metadata"]["name"] for m in manifests if m["kind"].startswith("Cluster")] == []
+
+
+def test_of_kube_system_only_configmaps_that_can_be_named_are_readable(kubectl: Kubectl) -> None:
+    def there(*arguments: str) -> set[tuple[str, str]]:
+        return {(right, verb) for right, verb, where in rules(render(kubectl, *arguments)) if where == "kube-system"}
+
+    assert there() == there(*NAMESPACED) == {("configmaps", "get")}
+    assert there(*NO_HEALTH) == there(*NO_LEDGER) == set()
 
 
 def test_both_ways_of_installing_grant_the_same_rights_in_a_watched_namespace(kubectl: Kubectl) -> None:

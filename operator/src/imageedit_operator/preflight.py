@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from imageedit_operator.errors import ApiError, PreflightFailed
-from imageedit_operator.kube import access
+from imageedit_operator.kube import access, device_info
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube
 from imageedit_operator.supervision import sleep_unless
 
@@ -62,6 +62,13 @@ async def _check_once(kube: Kube, asked: Asked) -> None:
     if refused:
         verbs = "; ".join(str(right) for right in refused)
         logger.warning("free cards are not known, for the account may not %s in all namespaces", verbs)
+    refused = await access.missing(kube, access.FOR_HEALTH, device_info.NAMESPACE)
+    if refused:
+        logger.info(
+            "device plugins are not asked for sick cards, for the account may not %s in %s",
+            refused[0],
+            device_info.NAMESPACE,
+        )
 
 
 async def _require(kube: Kube, rights: Sequence[access.Right], namespace: str) -> None:

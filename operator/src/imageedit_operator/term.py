@@ -22,6 +22,7 @@ from imageedit_operator.hearing import Hearing
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.device_book import DeviceBook
 from imageedit_operator.kube.execute import Executor
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
@@ -132,7 +133,7 @@ def new_term(
 ) -> Term:
     """A term with the real clocks."""
     queue = WorkQueue(clock=time.monotonic, random=random.random)
-    cards = CardBook(kube, clock=time.monotonic)
+    cards = CardBook(kube, clock=time.monotonic, devices=DeviceBook(kube, clock=time.monotonic, wall=time.time))
     reconciler = Reconciler(
         kube=kube,
         observer=Observer(kube, http, cards, BudgetBook(kube, clock=time.monotonic)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -238,3 +238,63 @@ def test_free_cards_are_whole_sets_within_what_is_there(nodes: list[NodeCards], 
     assert 0 <= found.free <= found.allocatable
     assert found.free % count == 0
     assert found.free <= sum(max(0, n.allocatable[CARD] - n.requested[CARD]) for n in nodes)
+
+
+# --- sick cards
+
+
+def sick_node(*, cards: int = 4, allocatable: int = 4) -> Manifest:
+    made = node(cards=allocatable)
+    made["status"]["capacity"] = {CARD: str(cards)}
+    return made
+
+
+def on_card(name: str, card: str) -> Manifest:
+    made = holder("node-1")
+    made["metadata"] = {"name": name, "annotations": {"huawei.com/AscendReal": card}}
+    return made
+
+
+@dataclass
+class Plugin:
+    """Names the same cards of node-1 sick at every look."""
+
+    cards: tuple[str, ...]
+
+    async def sick(self, nodes: Collection[str]) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+        named = {CARD: dict.fromkeys(self.cards, "fault")}
+        return {"node-1": named} if "node-1" in nodes and self.cards else {}
+
+
+# What the scheduler counts and which healthy cards are left: the smaller one is free.
+@pytest.mark.parametrize(
+    ("allocatable", "named", "held", "free"),
+    [
+        (4, (), (), 4),
+        (3, (), (), 3),
+        (3, ("c0",), (), 3),
+        (4, ("c0",), (), 3),
+        (4, ("c0",), ("c1",), 2),
+        (4, ("c0",), ("c0",), 3),
+        (3, ("c0",), ("c0",), 2),
+        (4, ("c0", "c1"), ("c0", "c2"), 1),
+        (2, ("c0",), ("c2",), 1),
+        (0, (), ("c0",), 0),
+    ],
+)
+async def test_sick_cards_are_not_free_whoever_calls_them_sick(
+    allocatable: int, named: tuple[str, ...], held: tuple[str, ...], free: int
+) -> None:
+    pods = [on_card(f"p{number}", card) for number, card in enumerate(held)]
+    kube = with_cards(sick_node(allocatable=allocatable), *pods)
+    found = await CardBook(kube, clock=Clock(), devices=Plugin(named)).read(resource=CARD, count=1, place=PLACE)
+    assert isinstance(found, Known)
+    assert found.value.free == free
+    assert bool(found.value.sick_nodes) == (allocatable < 4 or bool(named))
+
+
+async def test_a_node_that_takes_no_pods_is_listed_with_its_sick_cards_but_offers_none() -> None:
+    kube = with_cards(node(cards=2, unschedulable=True))
+    found = await CardBook(kube, clock=Clock(), devices=Plugin(("c0",))).read(resource=CARD, count=1, place=PLACE)
+    assert isinstance(found, Known)
+    assert (found.value.free, found.value.sick_nodes["node-1"].free) == (0, 0)

@@ -8,7 +8,7 @@ Times are UTC epoch seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -112,6 +112,14 @@ class ObservedPod:
     """When it got its node; 0 when that is not known."""
     cards: Mapping[str, int] | None = None
     """Extended resources that it asks for; None when they are not known."""
+    held_cards: tuple[str, ...] = ()
+    """Names of the physical cards that it holds; empty when nobody says."""
+    unhealthy_cards: tuple[str, ...] = ()
+    """Those of them that the kubelet calls unhealthy."""
+    sick_card: str = ""
+    """One that is known to be sick, filled in by the plan; empty while all are well or nobody says."""
+    sick_words: str = ""
+    """Why, filled in by the plan."""
     expected_digest: str = ""
     """Digest that its revision's files had before, filled in by the plan; empty when there is none."""
     overdue_s: float = 0.0
@@ -146,6 +154,41 @@ class Budgets:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SickNode:
+    """A node with sick cards of the wanted resource."""
+
+    sick: Mapping[str, str] = field(default_factory=dict)
+    """The cards that the device plugin names, with its words."""
+    capacity: int
+    allocatable: int
+    """Cards that the kubelet gives out: without those that it knows to be sick."""
+    requested: int
+    """By every pod on the node, those on sick cards included."""
+    sick_held: int = 0
+    """Of the named cards, those that pods hold."""
+    takes_pods: bool = True
+
+    @property
+    def healthy(self) -> int:
+        """Cards that are well. What kubelet and plugin call sick are the same cards, as far as they can be."""
+        return max(0, min(self.allocatable, self.capacity - len(self.sick)))
+
+    @property
+    def free(self) -> int:
+        """Healthy cards that a new pod could get now.
+
+        The scheduler counts a pod on a sick card as if it held a healthy one, so its view is a limit too.
+        """
+        if not self.takes_pods:
+            return 0
+        return max(0, min(self.allocatable - self.requested, self.healthy - self.requested + self.sick_held))
+
+    def without(self, cards: int, *, named_sick: int) -> SickNode:
+        """The node once a pod of so many cards has left it, of which `named_sick` are in `sick`."""
+        return replace(self, requested=self.requested - cards, sick_held=max(0, self.sick_held - named_sick))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CardLedger:
     """Cards of the wanted resource on the nodes that could run our pods."""
 
@@ -154,6 +197,8 @@ class CardLedger:
     """By every pod that holds or was given a card, foreign and terminating ones included."""
     claimed: int = 0
     """Of the free ones, those that waiting pods of other ImageEditDeployments are about to take."""
+    sick_nodes: Mapping[str, SickNode] = field(default_factory=dict)
+    """By name; nodes whose cards are all well are not listed."""
 
     @property
     def free(self) -> int:

@@ -50,6 +50,10 @@ FOR_CARDS = (
 """In the whole cluster; without them the number of free cards is unknown."""
 
 
+FOR_HEALTH = (Right(group="", resource="configmaps", verbs=("get",)),)
+"""In `kube-system`; without it only the kubelet says which cards are sick."""
+
+
 def for_lease(name: str) -> tuple[Right, ...]:
     """In the namespace of the Lease, with leader election; `create` cannot be bound to a name."""
     group, resource = "coordination.k8s.io", "leases"

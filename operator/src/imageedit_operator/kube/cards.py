@@ -3,19 +3,20 @@
 One snapshot of all nodes and pods serves every resource; it is read again after a few seconds.
 What counts: nodes that are ready, schedulable and without a taint that our pods do not tolerate; on
 them every pod that has a node and has not ended, foreign ones and terminating ones included, for
-a card is free only when its pod is gone.
+a card is free only when its pod is gone. Sick cards are not free, whoever calls them sick.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from imageedit_operator.core.observed import CardLedger, Known, Unknown
+from imageedit_operator.core.observed import CardLedger, Known, SickNode, Unknown
 from imageedit_operator.core.tolerations import Place, Taint
 from imageedit_operator.errors import ApiError
+from imageedit_operator.kube.card_names import held_cards
 from imageedit_operator.kube.client import NODES, PODS, Kube
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL
 from imageedit_operator.kube.quantities import add, extended, requested_by
@@ -26,6 +27,15 @@ COST_FACTOR = 20.0
 WAITS_FOR_NODE = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
 HOLDS_CARDS = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
+
+class SickCards(Protocol):
+    """Who names sick cards."""
+
+    async def sick(self, nodes: Collection[str]) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+        """By node and resource name the sick cards with their reasons; never raises ApiError."""
+        ...
+
+
 ANYWHERE = Place()
 """Every node without a taint."""
 
@@ -34,13 +44,35 @@ Raw = Mapping[str, Any]
 
 @dataclass(kw_only=True, slots=True)
 class NodeCards:
-    """Extended resources of one node that our pods could use."""
+    """Extended resources of one node."""
 
+    name: str = ""
     allocatable: dict[str, int]
+    capacity: Mapping[str, int] = field(default_factory=dict)
+    """Empty = as many as are allocatable."""
+    usable: bool = True
+    """It takes new pods, taints apart."""
     taints: frozenset[Taint] = frozenset()
     """Those that keep pods away."""
     labels: Mapping[str, str] = field(default_factory=dict)
     requested: dict[str, int] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
+    """Names of the cards that pods hold, as far as somebody says."""
+    sick: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By resource name, the cards that the device plugin names as sick, with its words."""
+
+    def health(self, resource: str, place: Place) -> SickNode:
+        """The node's cards of one name, for pods that may land in `place`."""
+        allocatable = self.allocatable.get(resource, 0)
+        sick = self.sick.get(resource, {})
+        return SickNode(
+            sick=sick,
+            capacity=max(self.capacity.get(resource, 0), allocatable),
+            allocatable=allocatable,
+            requested=self.requested.get(resource, 0),
+            sick_held=len(self.held & sick.keys()),
+            takes_pods=self.usable and place.takes(labels=self.labels, taints=self.taints),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,21 +107,24 @@ def ledger(
 ) -> CardLedger:
     """Cards of one kind in a place; what is left on a node beyond whole sets of `count` is not free for a pod."""
     allocatable = free = 0
+    sick: dict[str, SickNode] = {}
     for node in nodes:
-        if not place.takes(labels=node.labels, taints=node.taints):
-            continue
-        has = node.allocatable.get(resource, 0)
-        allocatable += has
-        free += max(0, has - node.requested.get(resource, 0)) // count * count
-    return CardLedger(allocatable=allocatable, requested=allocatable - free, claimed=claimed)
+        health = node.health(resource, place)
+        if health.healthy < health.capacity:
+            sick[node.name] = health
+        if health.takes_pods:
+            allocatable += health.healthy
+            free += health.free // count * count
+    return CardLedger(allocatable=allocatable, requested=allocatable - free, claimed=claimed, sick_nodes=sick)
 
 
 class CardBook:
-    """The shared snapshot; `clock` is monotonic, in seconds."""
+    """The shared snapshot; `clock` is monotonic, in seconds. Without `devices` nobody is asked which cards are sick."""
 
-    def __init__(self, kube: Kube, *, clock: Callable[[], float]) -> None:
+    def __init__(self, kube: Kube, *, clock: Callable[[], float], devices: SickCards | None = None) -> None:
         self._kube = kube
         self._clock = clock
+        self._devices = devices
         self._lock = asyncio.Lock()
         self._read_at = float("-inf")
         self._cost_s = 0.0
@@ -144,10 +179,14 @@ class CardBook:
         nodes: dict[str, NodeCards] = {}
         async for page in self._kube.pages(NODES):
             for node in page:
-                cards = extended((node.get("status") or {}).get("allocatable"))
-                if cards and usable_node(node):
+                status = node.get("status") or {}
+                allocatable, capacity = extended(status.get("allocatable")), extended(status.get("capacity"))
+                if any(allocatable.values()) or any(capacity.values()):
                     nodes[node["metadata"]["name"]] = NodeCards(
-                        allocatable=cards,
+                        name=node["metadata"]["name"],
+                        allocatable=allocatable,
+                        capacity=capacity,
+                        usable=usable_node(node),
                         taints=repelling_taints(node),
                         labels=node["metadata"].get("labels") or {},
                     )
@@ -157,6 +196,10 @@ class CardBook:
                     node_cards = nodes.get(pod["spec"].get("nodeName", ""))
                     if node_cards is not None:
                         add(node_cards.requested, requested_by(pod))
+                        node_cards.held.update(held_cards(pod))
+        if nodes and self._devices is not None:
+            for name, sick in (await self._devices.sick(nodes.keys())).items():
+                nodes[name].sick = sick
         return list(nodes.values())
 
     async def _waiting(self) -> list[Claim]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from imageedit_operator.core.managed_fields import of_others, words
 from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
+from imageedit_operator.kube.card_names import held_cards, unhealthy_cards
 from imageedit_operator.kube.client import FIELD_MANAGER
 from imageedit_operator.kube.quantities import requested_by
 
@@ -151,6 +152,8 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         deletion_cost=_deletion_cost(metadata),
         scheduled_at=epoch_s(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else 0.0,
         cards=requested_by(raw),
+        held_cards=held_cards(raw),
+        unhealthy_cards=unhealthy_cards(raw),
         report=report or Unknown(reason="NotAsked", message="the pod was not asked"),
     )
 
