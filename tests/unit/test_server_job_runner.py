@@ -232,7 +232,8 @@ async def test_a_full_disk_neither_burns_jobs_nor_loses_a_result(tmp_path: Path,
         for job_id in jobs:
             await b.until_state(job_id, JobState.SUCCEEDED)
 
-        assert b.editor.ran == list("abcd")
+        # Each once. "c" may come before "b", which rests after the disk did not take its start.
+        assert sorted(b.editor.ran) == list("abcd")
 
 
 async def test_a_job_that_the_disk_does_not_take_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
