@@ -18,7 +18,8 @@ from apiserver.operator_faults import FaultProxy, faulty
 from apiserver.operator_plane import LONG_S, ROOT, eventually, writes_but_leases
 from localcluster.controlplane import ControlPlane
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "operator/src")}
+SOURCE = ROOT / "operator/src"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
 PASSES = "imageedit_operator_reconcile_total"
 
 
@@ -69,11 +70,13 @@ class Operator:
         return "\n".join(str(line) for line in self.log)
 
 
-async def start(kubeconfig: Path, *flags: str) -> Operator:
-    """Starts the process; its port is known when this returns."""
+async def start(kubeconfig: Path, *flags: str, source: Path = SOURCE) -> Operator:
+    """Starts the process from this source tree; its port is known when this returns."""
     arguments = ["--kubeconfig", str(kubeconfig), "--http-port", "0", *flags]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "imageedit_operator", *arguments, stderr=asyncio.subprocess.PIPE, env=ENVIRONMENT
+        *(sys.executable, "-m", "imageedit_operator", *arguments),
+        stderr=asyncio.subprocess.PIPE,
+        env={**ENVIRONMENT, "PYTHONPATH": str(source)},
     )
     running = Operator(process=process, port=0, log=[])
     assert process.stderr is not None
@@ -86,9 +89,9 @@ async def start(kubeconfig: Path, *flags: str) -> Operator:
 
 
 @asynccontextmanager
-async def operator(kubeconfig: Path, *flags: str) -> AsyncIterator[Operator]:
+async def operator(kubeconfig: Path, *flags: str, source: Path = SOURCE) -> AsyncIterator[Operator]:
     """The operator, stopped at the end however the test ends."""
-    running = await start(kubeconfig, *flags)
+    running = await start(kubeconfig, *flags, source=source)
     reading = asyncio.create_task(_read(running))
     try:
         yield running

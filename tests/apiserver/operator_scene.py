@@ -43,6 +43,11 @@ class Scene:
     namespace: str
     node: Node
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """An operator of this namespace that acts at once and lists often."""
+        return ("--namespaces", self.namespace, "--leader-elect", "off", "--resync", "4")
+
     async def create(self, **spec: Any) -> None:
         """The resource; its pods ask for a card of the node."""
         accelerator = {"device": "cpu", "resourceName": self.node.card, "count": 1}
@@ -77,9 +82,15 @@ def _is_ready(pod: dict[str, Any]) -> bool:
 
 
 @asynccontextmanager
-async def scene(plane: ControlPlane, kube: KubeClient, *, cards: int = 3) -> AsyncIterator[Scene]:
-    """A fresh namespace with an operator of its own that lists often, and a node with that many cards."""
+async def stage(kube: KubeClient, *, cards: int = 3) -> AsyncIterator[Scene]:
+    """A fresh namespace and a node with that many cards, without an operator."""
     namespace = await new_namespace(kube)
-    flags = ("--namespaces", namespace, "--leader-elect", "off", "--resync", "4")
-    async with node(kube, namespace, cards=cards) as played, operator(plane.kubeconfig, *flags):
+    async with node(kube, namespace, cards=cards) as played:
         yield Scene(kube=kube, namespace=namespace, node=played)
+
+
+@asynccontextmanager
+async def scene(plane: ControlPlane, kube: KubeClient, *, cards: int = 3) -> AsyncIterator[Scene]:
+    """The same with an operator of its own."""
+    async with stage(kube, cards=cards) as here, operator(plane.kubeconfig, *here.flags):
+        yield here

@@ -86,6 +86,12 @@ def test_an_earlier_revision_takes_up_its_deployment() -> None:
     assert actions(planned(seen=seen))[f"Deployment edit-{NEW}"] == "reuse"
 
 
+def test_an_earlier_revision_with_another_template_gets_its_deployment_anew() -> None:
+    kept = core.deployment(0, NEW, rendered="of an earlier operator")
+    seen = observed(deployments=(kept, core.deployment(1, OLD)))
+    assert actions(planned(seen=seen))[f"Deployment edit-{NEW}"] == "change"
+
+
 def test_a_deployment_beyond_the_history_is_deleted() -> None:
     view = planned(
         resource("b", revisionHistoryLimit=0),

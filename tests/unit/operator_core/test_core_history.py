@@ -47,6 +47,11 @@ def test_a_digest_never_changes() -> None:
     assert entries(serving_pod(report=known(digest="second")), stored=stored)[HASH]["digest"] == "first"
 
 
+def test_the_digest_of_the_specs_revision_outlives_its_deployment() -> None:
+    stored = [{"hash": HASH, "model": "b", "files": "f2", "digest": "first"}]
+    assert history.revisions({"revisions": stored}, OWNED[1:], (), NEWEST) == [{"hash": OLD}, *stored]
+
+
 def test_the_same_files_have_the_same_digest_in_every_revision() -> None:
     stored = [{"hash": OLD, "model": "b", "files": "f2", "digest": "first"}]
     assert entries(starting_pod(report=known(digest="second")), stored=stored)[HASH]["digest"] == "first"

@@ -205,7 +205,15 @@ def test_the_grace_period_follows_the_drain_timeout_without_making_a_revision() 
     assert revision_hash(short) == revision_hash(resource())
 
 
+def test_another_rendering_of_the_same_revision_has_another_digest() -> None:
+    short = resource(rollout={"drainTimeout": "1m"})
+    assert manifests.rendered(short, "abc") != manifests.rendered(resource(), "abc")
+
+
 def test_a_deployment_carries_what_made_its_revision_outside_its_template() -> None:
     made = manifests.deployment(resource(), "abc")
-    assert made["metadata"]["annotations"] == {"imageedit.dev/revision-spec": recipe(resource())}
+    assert made["metadata"]["annotations"] == {
+        "imageedit.dev/revision-spec": recipe(resource()),
+        "imageedit.dev/rendered": manifests.rendered(resource(), "abc"),
+    }
     assert "imageedit.dev/revision-spec" not in made["spec"]["template"]["metadata"]["annotations"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from imageedit_operator.core import manifests
 from imageedit_operator.core import status as statuses
 from imageedit_operator.core.actions import (
     ApplyClaimTemplate,
@@ -250,6 +251,37 @@ def test_a_failed_pod_is_deleted_with_an_event() -> None:
     made = planned(observed(pods=(*observed().pods, failed), status=rest_status()))
     assert [action.why for action in made.actions if isinstance(action, DeletePod)] == ["UnexpectedAdmissionError"]
     assert events(made) == ["PodFailed"]
+
+
+CURRENT = manifests.rendered(resource(replicas=2), HASH)
+
+
+@pytest.mark.parametrize(
+    ("kept", "pods", "anew"),
+    [
+        (deployment(0, HASH, rendered="of an earlier operator"), (), True),
+        (deployment(0, HASH, rendered=CURRENT), (), False),
+        (deployment(0, HASH), (), False),
+        (deployment(0, HASH, rendered="of an earlier operator", owned=False, foreign_owner="nobody"), (), False),
+        (deployment(2, HASH, rendered="of an earlier operator"), (), False),
+        (deployment(2, HASH, rendered="of an earlier operator"), observed().pods, False),
+        (deployment(0, HASH, rendered="of an earlier operator"), (serving("a", terminating=True),), False),
+    ],
+)
+def test_a_revision_at_rest_is_written_anew_when_its_template_is_not_todays(
+    kept: ObservedDeployment, pods: tuple[ObservedPod, ...], anew: bool
+) -> None:
+    made = planned(observed(deployments=(kept,), pods=pods))
+    kinds = [type(action) for action in made.actions if isinstance(action, DeleteDeployment | CreateDeployment)]
+    assert kinds == ([DeleteDeployment, CreateDeployment] if anew else [])
+
+
+def test_a_failed_revision_is_not_written_anew_while_the_pods_go_back() -> None:
+    good = deployment(2, "good")
+    failed = deployment(0, HASH, rendered="of an earlier operator")
+    status = rest_status(failedRevision=HASH, failure={"reason": "CrashLoop", "message": "m"}, lastGoodRevision="good")
+    made = planned(observed(deployments=(good, failed), pods=(), status=status))
+    assert not [action for action in made.actions if isinstance(action, DeleteDeployment | CreateDeployment)]
 
 
 def test_old_deployments_beyond_the_history_go_oldest_first() -> None:

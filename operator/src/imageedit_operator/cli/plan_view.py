@@ -178,7 +178,7 @@ def _children(resource: ImageEditDeployment, observed: Observed, seen: Forecast,
     service = "keep" if observed.service_matches else "change" if observed.service_exists else "create"
     name = deployment_name(resource.name, revision_hash(resource))
     there = next((item for item in observed.deployments if item.name == name), None)
-    wanted = "create" if there is None else "keep" if there.replicas else "reuse"
+    wanted = "create" if there is None else "change" if name in seen.deleted else "keep" if there.replicas else "reuse"
     others = [item for item in observed.deployments if item.name != name and item.owned]
     return (
         Child(kind="Service", name=resource.name, action=service),

@@ -65,7 +65,7 @@ class ScaleDeployment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeleteDeployment:
-    """Delete a revision that is out of the history; uid and resourceVersion must match."""
+    """Delete a revision that is out of the history, or written anew; uid and resourceVersion must match."""
 
     name: str
     uid: str

@@ -60,6 +60,25 @@ def first_replicas(owned: Sequence[ObservedDeployment], pods: Sequence[ObservedP
     return 0 if owned or pods or held else wanted
 
 
+# | the Deployment of the spec's revision                | is written anew                       |
+# | has replicas or pods, terminating ones included      | never: it would restart them          |
+# | is not the one that the pods go to (a roll back)     | no                                    |
+# | has today's pod template                             | no                                    |
+# | does not say which one it has                        | no                                    |
+# | is at rest, and has the template of another operator,| yes: its pods would be what they were |
+# | setting or drain timeout                             | before those changed                  |
+def outdated(
+    resource: ImageEditDeployment, observed: Observed, hash_: str, *, target: str
+) -> ObservedDeployment | None:
+    """The Deployment that is kept from before and must not be scaled up as it is."""
+    if target != hash_ or any(pod.revision_hash == hash_ for pod in observed.pods):
+        return None
+    for item in observed.deployments:
+        if item.owned and item.revision_hash == hash_ and not item.replicas:
+            return item if item.rendered not in ("", manifests.rendered(resource, hash_)) else None
+    return None
+
+
 def sweep(ours: Sequence[ObservedPod]) -> tuple[Action, ...]:
     """Pods that are over hold nothing but a name; their ReplicaSet has replaced them."""
     over = (pod for pod in ours if is_over(pod) and not pod.terminating)

@@ -20,7 +20,8 @@ def revisions(
 ) -> list[dict[str, Any]]:
     """`status.revisions`, oldest first: one entry for each Deployment of ours.
 
-    `newest` is the entry of the spec's revision. A digest is taken from the first warm pod and never changes.
+    `newest` is the entry of the spec's revision. A digest is taken from the first warm pod and never changes;
+    the spec's revision keeps its own while its Deployment is made anew.
     """
     stored = _stored(status)
     entries: list[dict[str, Any]] = []
@@ -31,6 +32,8 @@ def revisions(
         if "digest" not in entry:
             entry |= _digest(entry, entries, [pod for pod in pods if pod.revision_hash == hash_])
         entries.append(entry)
+    if newest["hash"] in stored and all(entry["hash"] != newest["hash"] for entry in entries):
+        entries.append({**newest, **stored[newest["hash"]]})
     return entries[-MOST_ENTRIES:]
 
 
@@ -65,10 +68,12 @@ def forget(
     needed = {pod.revision_hash for pod in pods} | set(keep)
     past = [item for item in owned if not item.replicas and item.revision_hash not in needed]
     newest_first = sorted(past, key=lambda item: (item.created_at, item.name), reverse=True)
-    return tuple(
-        DeleteDeployment(name=item.name, uid=item.uid, resource_version=item.resource_version)
-        for item in newest_first[limit:]
-    )
+    return tuple(delete(item) for item in newest_first[limit:])
+
+
+def delete(deployment: ObservedDeployment) -> DeleteDeployment:
+    """The deletion of exactly what was seen."""
+    return DeleteDeployment(name=deployment.name, uid=deployment.uid, resource_version=deployment.resource_version)
 
 
 def _stored(status: Mapping[str, Any]) -> dict[str, Entry]:

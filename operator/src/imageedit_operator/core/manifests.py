@@ -1,11 +1,13 @@
 """The objects that the operator writes, as dictionaries for server-side apply.
 
-A revision's pod template is written once. Nothing in it may depend on the time or on the
-operator's version, or an upgrade of the operator would restart pods that hold cards.
+A revision's pod template is never changed while it has pods that hold cards. Nothing in it may depend on the
+time or on the operator's version, or a revision that comes back would never be the one that was kept.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 from imageedit_operator.core.pod_template import CARD_REQUEST, PROBE_PORT, claim_template_name, pod_spec
@@ -15,6 +17,10 @@ from imageedit_operator.core.revision import RECIPE, deployment_name, recipe
 PROGRESS_DEADLINE_S = 3600
 """Loading weights and warming every size takes many minutes; the plan judges progress, not
 the Deployment controller."""
+
+
+RENDERED = "imageedit.dev/rendered"
+"""Annotation of a Deployment: digest of the pod template that the operator wrote into it."""
 
 
 def labels(resource: ImageEditDeployment) -> dict[str, str]:
@@ -35,7 +41,8 @@ def selector(resource: ImageEditDeployment) -> str:
 
 def deployment(resource: ImageEditDeployment, hash_: str, *, replicas: int = 0) -> dict[str, Any]:
     """A revision's Deployment as it is created: with `replicas`, from where the plan scales it."""
-    revision_labels = {**labels(resource), "imageedit.dev/revision": hash_}
+    template = _template(resource, hash_)
+    revision_labels = template["metadata"]["labels"]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -43,7 +50,7 @@ def deployment(resource: ImageEditDeployment, hash_: str, *, replicas: int = 0) 
             "name": deployment_name(resource.name, hash_),
             "namespace": resource.namespace,
             "labels": revision_labels,
-            "annotations": {RECIPE: recipe(resource)},
+            "annotations": {RECIPE: recipe(resource), RENDERED: _digest(template)},
             "ownerReferences": [_owner(resource)],
         },
         "spec": {
@@ -56,19 +63,30 @@ def deployment(resource: ImageEditDeployment, hash_: str, *, replicas: int = 0) 
             "selector": {
                 "matchLabels": {"imageedit.dev/deployment": resource.name, "imageedit.dev/revision": hash_},
             },
-            "template": {
-                "metadata": {
-                    "labels": revision_labels,
-                    "annotations": {
-                        "prometheus.io/scrape": "true",
-                        "prometheus.io/port": str(PROBE_PORT),
-                        "prometheus.io/path": "/metrics",
-                    },
-                },
-                "spec": pod_spec(resource, hash_),
-            },
+            "template": template,
         },
     }
+
+
+def rendered(resource: ImageEditDeployment, hash_: str) -> str:
+    """Digest of the pod template as it would be written today."""
+    return _digest(_template(resource, hash_))
+
+
+def _template(resource: ImageEditDeployment, hash_: str) -> dict[str, Any]:
+    annotations = {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": str(PROBE_PORT),
+        "prometheus.io/path": "/metrics",
+    }
+    return {
+        "metadata": {"labels": {**labels(resource), "imageedit.dev/revision": hash_}, "annotations": annotations},
+        "spec": pod_spec(resource, hash_),
+    }
+
+
+def _digest(template: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def service(resource: ImageEditDeployment) -> dict[str, Any]:

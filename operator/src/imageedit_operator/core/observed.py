@@ -60,6 +60,8 @@ class ObservedDeployment:
     revision_hash: str
     replicas: int
     created_at: float
+    rendered: str = ""
+    """Digest of the pod template that was written; empty when an earlier operator wrote it."""
     pods_refused: bool = False
     """The apiserver takes no more pods of it (a quota, an admission plugin)."""
     changed: tuple[str, ...] = ()

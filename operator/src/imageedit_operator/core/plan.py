@@ -60,8 +60,10 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         return Plan(actions=(), status=observed.status, requeue_after_s=RESTING_S), memory
     hash_ = revision_hash(resource)
     owned = tuple(item for item in observed.deployments if item.owned)
+    goal = target.choose(hash_, observed.status, {item.revision_hash for item in owned})
+    outdated = children.outdated(resource, observed, hash_, target=goal.revision)
+    owned = tuple(item for item in owned if item is not outdated)
     kept = {item.revision_hash for item in owned}
-    goal = target.choose(hash_, observed.status, kept)
     revisions = history.revisions(observed.status, owned, observed.pods, _entry(resource, hash_))
     deadline_s = expectations.deadline_s(resource.rollout.progress_deadline_s, observed.status)
     ours = expectations.mark(
@@ -85,6 +87,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     actions = (
         *children.service(resource, observed),
         *children.claims(resource, observed),
+        *(() if outdated is None else (history.delete(outdated),)),
         *(() if hash_ in kept or conflict is not None else children.create(resource, hash_, replicas=first)),
         *children.sweep(ours),
         *step.actions,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from imageedit_operator.core.managed_fields import of_others, words
+from imageedit_operator.core.manifests import RENDERED
 from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
 from imageedit_operator.kube.card_names import held_cards, unhealthy_cards
 from imageedit_operator.kube.client import FIELD_MANAGER
@@ -49,6 +50,7 @@ def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
         revision_hash=(metadata.get("labels") or {}).get(REVISION_LABEL, ""),
         replicas=(raw.get("spec") or {}).get("replicas", 1),
         created_at=epoch_s(metadata.get("creationTimestamp")),
+        rendered=(metadata.get("annotations") or {}).get(RENDERED, ""),
         pods_refused=any(
             condition["type"] == "ReplicaFailure" and condition["status"] == "True"
             for condition in (raw.get("status") or {}).get("conditions") or []
