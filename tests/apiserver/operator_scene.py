@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from apiserver.operator_plane import create_resource, eventually, install, new_namespace
+from apiserver.operator_plane import client, create_resource, eventually, install, new_namespace
 from apiserver.operator_pods import status_of
 from apiserver.operator_process import operator
 from faults.node import Node, node
@@ -25,6 +26,8 @@ CONTROLLERS = (
     "horizontal-pod-autoscaler-controller",
 )
 NAME = "edit"
+CLOSING_S = 0.1
+"""Encrypted connections take their leave after they were closed, and the loop of a test ends soon after."""
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,14 @@ def controlled() -> Iterator[ControlPlane]:
     with controlplane.up_only(with_controllers=CONTROLLERS) as started:
         install(started)
         yield started
+
+
+@pytest.fixture
+async def kube(controlled: ControlPlane) -> AsyncIterator[KubeClient]:
+    """A client as the admin."""
+    async with client(controlled) as connected:
+        yield connected
+    await asyncio.sleep(CLOSING_S)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from apiserver.operator_plane import client, create_resource, eventually, kubectl, resource
+from apiserver.operator_plane import create_resource, eventually, kubectl, resource
 from apiserver.operator_pods import deployments
-from apiserver.operator_scene import NAME, Scene, controlled, scene  # noqa: F401 - a fixture
+from apiserver.operator_scene import NAME, Scene, controlled, kube, scene  # noqa: F401 - fixtures
 from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import deployment_name, revision_hash
@@ -41,13 +40,6 @@ KINDS = {
     "PodDisruptionBudget": BUDGETS,
     "ResourceClaimTemplate": CLAIM_TEMPLATES,
 }
-
-
-@pytest.fixture
-async def kube(controlled: ControlPlane) -> AsyncIterator[KubeClient]:  # noqa: F811
-    """A client as the admin."""
-    async with client(controlled) as connected:
-        yield connected
 
 
 def foreign(kind: str) -> Manifest:
@@ -98,7 +90,7 @@ async def one_that_serves(here: Scene) -> Manifest:
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_child_that_was_deleted_is_made_again(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
     kind: str,
 ) -> None:
     async with scene(controlled, kube) as here:
@@ -112,7 +104,7 @@ async def test_a_child_that_was_deleted_is_made_again(
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_object_of_somebody_else_is_never_taken_over_and_is_named_until_it_is_gone(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
     kind: str,
 ) -> None:
     async with scene(controlled, kube) as here:
@@ -131,7 +123,7 @@ async def test_an_object_of_somebody_else_is_never_taken_over_and_is_named_until
 
 async def test_a_deployment_that_lost_its_owner_is_not_adopted_until_it_gets_it_back(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         made = await one_that_serves(here)
@@ -149,7 +141,7 @@ async def test_a_deployment_that_lost_its_owner_is_not_adopted_until_it_gets_it_
 
 async def test_an_orphan_of_an_earlier_revision_is_named(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         name = (await one_that_serves(here))["metadata"]["name"]
@@ -162,7 +154,7 @@ async def test_an_orphan_of_an_earlier_revision_is_named(
 
 async def test_a_pod_template_that_somebody_changed_is_left_and_shown_until_the_next_revision(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         name = (await one_that_serves(here))["metadata"]["name"]
@@ -181,7 +173,7 @@ async def test_a_pod_template_that_somebody_changed_is_left_and_shown_until_the_
 
 async def test_a_deployment_that_somebody_scales_goes_back_and_that_is_told(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         name = (await one_that_serves(here))["metadata"]["name"]
@@ -193,7 +185,7 @@ async def test_a_deployment_that_somebody_scales_goes_back_and_that_is_told(
 
 async def test_a_service_to_whose_selector_somebody_added_a_label_goes_back_and_that_is_told(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         await here.create()

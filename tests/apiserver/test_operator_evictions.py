@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from apiserver.operator_plane import LONG_S, client, eventually
-from apiserver.operator_scene import NAME, Scene, controlled, scene  # noqa: F401 - a fixture
+from apiserver.operator_plane import LONG_S, eventually
+from apiserver.operator_scene import NAME, Scene, controlled, kube, scene  # noqa: F401 - fixtures
 from imageedit_operator.core.budget import PATIENCE_S
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import BUDGETS, KubeClient, Manifest, Resource
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(400)
-
-
-@pytest.fixture
-async def kube(controlled: ControlPlane) -> AsyncIterator[KubeClient]:  # noqa: F811
-    """A client as the admin."""
-    async with client(controlled) as connected:
-        yield connected
 
 
 async def evict(here: Scene, pod: str) -> bool:
@@ -50,7 +41,7 @@ async def budgets(here: Scene) -> list[Manifest]:
 
 async def test_one_pod_may_be_evicted_and_the_next_only_when_its_replacement_serves(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube, cards=3) as here:
         await here.create(replicas=2)
@@ -63,7 +54,7 @@ async def test_one_pod_may_be_evicted_and_the_next_only_when_its_replacement_ser
 
 async def test_the_only_pod_may_be_evicted(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         await here.create(replicas=1)
@@ -73,7 +64,7 @@ async def test_the_only_pod_may_be_evicted(
 
 async def test_a_pod_that_finds_no_card_does_not_hold_up_the_eviction_of_those_that_serve(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube, cards=1) as here:
         await here.create(replicas=2)
@@ -86,7 +77,7 @@ async def test_a_pod_that_finds_no_card_does_not_hold_up_the_eviction_of_those_t
 
 async def test_a_budget_of_ones_own_takes_the_place_of_the_operators(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         await here.create(replicas=1)

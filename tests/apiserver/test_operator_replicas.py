@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from apiserver.operator_plane import client, eventually, kubectl
+from apiserver.operator_plane import eventually, kubectl
 from apiserver.operator_pods import deployments, status_of
-from apiserver.operator_scene import NAME, Scene, controlled, scene  # noqa: F401 - a fixture
+from apiserver.operator_scene import NAME, Scene, controlled, kube, scene  # noqa: F401 - fixtures
 from imageedit_operator.core.stored import find
 from imageedit_operator.kube.client import DEPLOYMENTS, EVENTS, IMAGE_EDIT_DEPLOYMENTS, KubeClient
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(400)
 AUTOSCALING = {"maxReplicas": 4, "metrics": {"prometheus": {"address": "http://127.0.0.1:1"}}}
-
-
-@pytest.fixture
-async def kube(controlled: ControlPlane) -> AsyncIterator[KubeClient]:  # noqa: F811
-    """A client as the admin."""
-    async with client(controlled) as connected:
-        yield connected
 
 
 async def managers_of_spec(here: Scene) -> set[str]:
@@ -37,7 +30,7 @@ async def events(here: Scene, reason: str) -> list[Mapping[str, Any]]:
 
 async def test_a_horizontal_pod_autoscaler_owns_replicas_and_the_operator_follows_it(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         await here.create()
@@ -60,7 +53,7 @@ async def test_a_horizontal_pod_autoscaler_owns_replicas_and_the_operator_follow
 
 async def test_a_scale_while_autoscaling_decides_moves_no_pod_and_is_answered(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         await here.create(autoscaling=AUTOSCALING)
@@ -79,7 +72,7 @@ async def test_a_scale_while_autoscaling_decides_moves_no_pod_and_is_answered(
 
 async def test_without_autoscaling_the_number_that_was_scaled_to_rules(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
 ) -> None:
     async with scene(controlled, kube) as here:
         await here.create(autoscaling=AUTOSCALING)

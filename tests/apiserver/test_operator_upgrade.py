@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from apiserver.operator_plane import ROOT, client, eventually, kubectl
+from apiserver.operator_plane import ROOT, eventually, kubectl
 from apiserver.operator_pods import deployments
 from apiserver.operator_process import PASSES, SOURCE, Operator, operator
-from apiserver.operator_scene import NAME, Scene, controlled, stage  # noqa: F401 - a fixture
+from apiserver.operator_scene import NAME, Scene, controlled, kube, stage  # noqa: F401 - fixtures
 from imageedit_operator.core.pod_template import TERMINATION_MARGIN_S
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient, Manifest
 from localcluster import binaries
@@ -26,13 +25,6 @@ CHART = ROOT / "helm" / "imageedit-operator"
 DEFINITION = "crds/imageeditdeployments.yaml"
 WHERE = ("--namespace", "imageedit-system")
 NEXT_MARGIN_S = TERMINATION_MARGIN_S + 15
-
-
-@pytest.fixture
-async def kube(controlled: ControlPlane) -> AsyncIterator[KubeClient]:  # noqa: F811
-    """A client as the admin."""
-    async with client(controlled) as connected:
-        yield connected
 
 
 @pytest.fixture
@@ -102,7 +94,7 @@ def grace_s(deployment: Manifest) -> Any:
 
 async def test_an_upgrade_of_chart_definition_and_operator_restarts_no_server_pod(
     controlled: ControlPlane,  # noqa: F811
-    kube: KubeClient,
+    kube: KubeClient,  # noqa: F811
     helm: Kubectl,
     tmp_path: Path,
 ) -> None:
