@@ -162,7 +162,7 @@ def test_own_rules_of_affinity_replace_the_preference(kubectl: Kubectl) -> None:
 
 def test_watched_namespaces_get_roles_of_their_own_and_nothing_else_is_writable(kubectl: Kubectl) -> None:
     granted = rules(render(kubectl, *NAMESPACED))
-    assert {where for _, _, where in granted} == {"team-a", "team-b", "imageedit-system", "*"}
+    assert {where for _, _, where in granted} == {"team-a", "team-b", "imageedit-system", "kube-system", "*"}
     assert {resource for resource, _, where in granted if where == "imageedit-system"} == {LEASES}
     assert {(resource, verb) for resource, verb, where in granted if where == "*"} == {
         ("nodes", "list"),
