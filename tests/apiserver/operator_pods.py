@@ -103,10 +103,10 @@ async def deployments(kube: KubeClient, namespace: str, *, count: int = 1, repli
     return await eventually(look, what=f"{count} Deployments with {replicas} replicas")
 
 
-async def add_pod(kube: KubeClient, namespace: str, revision: Manifest, name: str) -> Manifest:
+async def add_pod(kube: KubeClient, namespace: str, revision: Manifest, name: str, *, node: str = "node-1") -> Manifest:
     """A scheduled pod of this revision's Deployment."""
     labels = revision["spec"]["template"]["metadata"]["labels"]
-    return await kube.create(PODS, namespace, pod(name, labels=labels, node="node-1"))
+    return await kube.create(PODS, namespace, pod(name, labels=labels, node=node))
 
 
 async def report_running(

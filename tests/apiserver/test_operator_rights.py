@@ -60,9 +60,19 @@ def roles(rights: tuple[access.Right, ...], account: str, namespace: str) -> str
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
 
-async def granted(plane: ControlPlane, account: str, namespace: str, right: access.Right) -> None:  # noqa: F811
-    """Waits until the apiserver knows of this right; roles reach its authorizer a moment after they are stored."""
-    subject = f"system:serviceaccount:{namespace}:{account}"
+async def granted(
+    plane: ControlPlane,  # noqa: F811
+    account: str,
+    namespace: str,
+    right: access.Right,
+    *,
+    of: str = "",
+) -> None:
+    """Waits until the apiserver knows of this right; roles reach its authorizer a moment after they are stored.
+
+    `of` is the account's namespace where it is another one.
+    """
+    subject = f"system:serviceaccount:{of or namespace}:{account}"
     resource = f"{right.resource}.{right.group}" if right.group else right.resource
 
     async def look() -> bool | None:

@@ -17,7 +17,7 @@ ASK_FOR_NOBODY = frozenset(
     {
         "Serving", "AllPodsServe", "Complete", "Stopped", "Scheduled", "NoCardAsked", "Fresh", "QueueDepth",
         "Starting", "RollingOut", "RollingBack", "Moving", "NoRollout", "ScalingDown", "AsWritten", "ScaledByOthers",
-        "AutoscalingOff", "AtMinimum", "AtMaximum", "HoldWindow", "PartialData", "NotAsked",
+        "NoFault", "AutoscalingOff", "AtMinimum", "AtMaximum", "HoldWindow", "PartialData", "NotAsked",
     }
 )  # fmt: skip
 

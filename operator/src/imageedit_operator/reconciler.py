@@ -16,6 +16,7 @@ from imageedit_operator.core.actions import Plan, PostEvent
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.observed import Known, Observed
 from imageedit_operator.core.plan import PlanMemory, plan
+from imageedit_operator.core.relief import chosen_between
 from imageedit_operator.core.resource import ImageEditDeployment, parse
 from imageedit_operator.core.status import invalid, refused
 from imageedit_operator.errors import ApiError, WorldMoved
@@ -198,6 +199,8 @@ class Reconciler:
         before, after = live.get("desiredReplicas"), status.get("desiredReplicas")
         if written and isinstance(before, int) and isinstance(after, int) and before != after:
             self.telemetry.decided(key, before, after)
+        if written:
+            self.telemetry.left_sick_cards(key, len(chosen_between(live, status)))
 
     def _measure(self, key: Key, resource: ImageEditDeployment, observed: Observed, planned: Plan) -> None:
         self.telemetry.status_seen(key, planned.status)

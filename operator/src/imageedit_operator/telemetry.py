@@ -11,6 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from imageedit_operator.core.stored import find
 from imageedit_operator.workqueue import Key
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -69,6 +70,18 @@ class Telemetry:
         self._updated = Gauge(
             prefix + "updated_replicas", "Pods of the wanted revision.", PER_RESOURCE, registry=self.registry
         )
+        self._degraded = Gauge(
+            prefix + "degraded",
+            "1 while the condition Degraded is True.",
+            PER_RESOURCE,
+            registry=self.registry,
+        )
+        self._sick_left = Counter(
+            prefix + "sick_cards_left",
+            "Pods that were chosen to give way to one on another card, for theirs is sick.",
+            PER_RESOURCE,
+            registry=self.registry,
+        )
         self._sample_known = Gauge(
             prefix + "queue_sample_known",
             "1 when Prometheus gave a queue sample.",
@@ -121,6 +134,8 @@ class Telemetry:
         self._desired.labels(*key).set(status.get("desiredReplicas") or 0)
         self._ready.labels(*key).set(status.get("readyReplicas") or 0)
         self._updated.labels(*key).set(status.get("updatedReplicas") or 0)
+        self._degraded.labels(*key).set(find(status, "Degraded").get("status") == "True")
+        self._sick_left.labels(*key)
         for direction in DIRECTIONS:  # from zero, so that a rate sees the first decision
             self._decisions.labels(direction, *key)
 
@@ -144,6 +159,10 @@ class Telemetry:
         """The wanted replicas changed."""
         self._decisions.labels("up" if after > before else "down", *key).inc()
 
+    def left_sick_cards(self, key: Key, pods: int) -> None:
+        """So many pods were chosen to leave their sick cards."""
+        self._sick_left.labels(*key).inc(pods)
+
     def forget_sample(self, key: Key) -> None:
         """The resource no longer scales on its queue."""
         _drop(self._sample_known, *key)
@@ -151,8 +170,9 @@ class Telemetry:
 
     def forget(self, key: Key) -> None:
         """The resource is gone: so are its series."""
-        for gauge in (self._free_cards, self._cards_known, self._desired, self._ready, self._updated):
+        for gauge in (self._free_cards, self._cards_known, self._desired, self._ready, self._updated, self._degraded):
             _drop(gauge, *key)
+        _drop(self._sick_left, *key)
         self.forget_sample(key)
         for direction in DIRECTIONS:
             _drop(self._decisions, direction, *key)

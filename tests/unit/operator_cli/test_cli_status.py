@@ -152,6 +152,8 @@ def test_the_document_has_the_fields_of_the_page() -> None:
         ("RolloutStuck", "True", "RolledBack", "bad"),
         ("WaitingForCard", "True", "WaitingForCard", "bad"),
         ("RolloutStuck", "False", "CanaryHold", "moving"),
+        ("Degraded", "True", "DeviceUnhealthy", "bad"),
+        ("Degraded", "False", "NoFault", "fine"),
         ("RolloutStuck", "False", "Moving", "fine"),
         ("WaitingForCard", "False", "Scheduled", "fine"),
         ("ScalingActive", "False", "AutoscalingOff", "fine"),

@@ -34,6 +34,7 @@ from imageedit_operator.core.observed import (
     ObservedDeployment,
     ObservedPod,
     QueueSample,
+    SickNode,
     Unknown,
     WarmReport,
 )
@@ -80,6 +81,7 @@ class Pod:
     restarts: int = 0
     scheduled_at: float = 0.0
     digest: str = ""
+    card: int | None = None
 
     @property
     def active(self) -> bool:
@@ -109,6 +111,13 @@ class Cluster:
     """Digest of the files that a pod reads which is created now."""
     queue: Known[QueueSample] | Unknown = field(default_factory=lambda: Unknown(reason="NoSeries", message="none"))
     seed: int = 0
+    sick: set[int] = field(default_factory=set)
+    told_by: str = "kubelet"
+    """Who says that a card is sick: kubelet (it no longer gives it out), plugin (it still does), nobody."""
+    sick_kills: bool = False
+    """A pod on a sick card loses its process."""
+    left_for_sickness: list[tuple[str, int]] = field(default_factory=list)
+    """Pods that the plan drained or deleted while their card was sick, with the card."""
     lazy_controllers: bool = False
     """Controllers and kubelet act in some ticks only."""
     dies: float = 0.0
@@ -246,7 +255,30 @@ class Cluster:
     def _ledger(self) -> Known[CardLedger] | Unknown:
         if not self.cards_known:
             return Unknown(reason="Forbidden", message="nodes may not be read")
-        return Known(value=CardLedger(allocatable=self.cards, requested=self._taken()))
+        held = {pod.card for pod in self.pods if pod.card is not None and not pod.failed}
+        well = self.cards - len(self.sick)
+        free = min(self._allocatable() - self._taken(), len(set(range(self.cards)) - self.sick - held))
+        node = SickNode(
+            sick={f"card-{card}": "fault 80E01801" for card in self.sick if self.told_by == "plugin"},
+            capacity=self.cards,
+            allocatable=self._allocatable(),
+            requested=self._taken(),
+            sick_held=len(held & self.sick) if self.told_by == "plugin" else 0,
+        )
+        return Known(
+            value=CardLedger(
+                allocatable=well, requested=well - max(0, free), sick_nodes={"node-1": node} if self.sick else {}
+            )
+        )
+
+    def _allocatable(self) -> int:
+        """Cards that the kubelet gives out."""
+        return self.cards - (0 if self.told_by == "plugin" else len(self.sick))
+
+    def _give_card(self) -> int | None:
+        held = {pod.card for pod in self.pods if pod.node and not pod.failed}
+        sick = set() if self.told_by == "plugin" else self.sick
+        return min(set(range(self.cards)) - held - sick, default=None)
 
     def _taken(self) -> int:
         return sum(bool(pod.node) and not pod.failed for pod in self.pods)
@@ -280,10 +312,14 @@ class Cluster:
             gate_since=pod.gate_since,
             deletion_cost=pod.cost,
             scheduled_at=pod.scheduled_at,
+            held_cards=(f"card-{pod.card}",) if pod.card is not None and self.told_by != "nobody" else (),
+            unhealthy_cards=(f"card-{pod.card}",) if pod.card in self.sick and self.told_by == "kubelet" else (),
             report=self._report(pod),
         )
 
     def _broken(self, pod: Pod) -> str:
+        if self.sick_kills and pod.card in self.sick:
+            return "crash"
         return self.behaviour.get(pod.hash, "") if pod.node else ""
 
     def _report(self, pod: Pod) -> Known[WarmReport] | Unknown:
@@ -347,6 +383,7 @@ class Cluster:
                     self._execute_on(pod, action)
 
     def _execute_on(self, pod: Pod, action: SetGate | DrainPod | SetDeletionCost | DeletePod) -> None:
+        self._note_sickness(pod, action)
         match action:
             case SetGate():
                 if pod.gate_reason == "Draining" and action.value:
@@ -360,6 +397,12 @@ class Cluster:
                 pod.cost = action.cost
             case DeletePod():
                 self._terminate(pod, "named")
+
+    def _note_sickness(self, pod: Pod, action: SetGate | DrainPod | SetDeletionCost | DeletePod) -> None:
+        begins = isinstance(action, SetGate) and action.reason == "Draining" and pod.gate_reason != "Draining"
+        removed = isinstance(action, DeletePod) and pod.gate_reason != "Draining" and pod.active
+        if pod.card in self.sick and pod.card is not None and (begins or removed):
+            self.left_for_sickness.append((pod.name, pod.card))
 
     def _terminate(self, pod: Pod, how: str) -> None:
         if pod.terminating:
@@ -391,7 +434,8 @@ class Cluster:
         for pod in self.active:
             if pod.node:
                 continue
-            if not needs_card or self._taken() < self.cards:
+            if not needs_card or self._taken() < self._allocatable():
+                pod.card = self._give_card() if needs_card else None
                 pod.node, pod.unschedulable_since, pod.scheduled_at = "node-1", None, self.now
             elif pod.unschedulable_since is None:
                 pod.unschedulable_since = self.now
@@ -402,6 +446,8 @@ class Cluster:
             if (pod.gone_in <= 0 and not pod.running) or not pod.node:
                 self.pods.remove(pod)
             return
+        if self.sick_kills and pod.card in self.sick and pod.started:
+            pod.started, pod.ready, pod.running, pod.restarts = False, False, 0, pod.restarts + 1
         if not pod.node or pod.failed or self._broken(pod) in ("crash", "image"):
             return
         if not pod.started:

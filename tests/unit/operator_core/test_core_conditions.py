@@ -1,4 +1,4 @@
-"""Eight answers about a resource, and their words."""
+"""Nine answers about a resource, and their words."""
 
 from __future__ import annotations
 
@@ -245,3 +245,31 @@ def test_the_transition_time_moves_with_the_status_alone() -> None:
 
 def test_reasons_are_what_kubernetes_accepts() -> None:
     assert all(reason.isalpha() and reason[0].isupper() for reason in conditions.REASONS)
+
+
+SICK = Trouble(reason="DeviceUnhealthy", message="pod p sits on card c0 of node n, which is sick")
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "reason"),
+    [
+        (situation(degraded=SICK), "True", "DeviceUnhealthy"),
+        (situation(degraded=SICK, trouble=CRASH), "True", "DeviceUnhealthy"),
+        (situation(trouble=CRASH), "True", "ModelMissing"),
+        (situation(), "False", "NoFault"),
+    ],
+)
+def test_degraded_follows_the_table(found: Situation, status: str, reason: str) -> None:
+    degraded = built(found)["Degraded"]
+    assert (degraded["status"], degraded["reason"]) == (status, reason)
+
+
+def test_pods_on_sick_cards_that_serve_are_ready_and_degraded() -> None:
+    said = built(situation(degraded=SICK))
+    assert [said[kind]["status"] for kind in ("Available", "Ready", "Degraded")] == ["True", "True", "True"]
+
+
+@pytest.mark.parametrize(("rolling", "reason"), [(False, "DeviceUnhealthy"), (True, "RollingOut")])
+def test_a_replacement_for_a_sick_card_is_progress_unless_a_rollout_is(rolling: bool, reason: str) -> None:
+    said = built(situation(**MOVING, degraded=SICK, rolling=rolling, mode="Surge"))["Progressing"]
+    assert (said["status"], said["reason"]) == ("True", reason)

@@ -17,6 +17,7 @@ NOW = 1100.0
 def test_victims_leave_in_the_order_of_the_table() -> None:
     order = [
         pending_pod("unscheduled"),
+        serving_pod("a-sick-card", sick_card="c0", report=known(running=1)),
         starting_pod("crashing", waiting_reason="CrashLoopBackOff", started=False, container_id=""),
         starting_pod("creating", started=False, container_id="", report=SILENT),
         starting_pod("warming"),

@@ -22,6 +22,7 @@ ROWS: list[tuple[ObservedPod, str | None]] = [
     (starting_pod(phase="Failed", waiting_reason="CrashLoopBackOff"), None),
     (starting_pod(terminating=True, waiting_reason="CrashLoopBackOff"), None),
     (draining_pod(waiting_reason="CrashLoopBackOff"), None),
+    (starting_pod(sick_card="c0", waiting_reason="CrashLoopBackOff"), None),
     (starting_pod(**GONE, waiting_reason="ImagePullBackOff"), "ImagePull"),
     (starting_pod(**GONE, waiting_reason="ErrImagePull"), "ImagePull"),
     (starting_pod(**GONE, waiting_reason="CreateContainerConfigError"), "ContainerCannotStart"),

@@ -27,6 +27,7 @@ def full() -> Telemetry:
     telemetry.sample_seen(KEY, 7.0)
     telemetry.decided(KEY, 2, 3)
     telemetry.decided(KEY, 3, 2)
+    telemetry.left_sick_cards(KEY, 1)
     return telemetry
 
 

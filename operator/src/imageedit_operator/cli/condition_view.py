@@ -33,8 +33,10 @@ class ConditionView:
 # | Progressing                      | False  | Paused                       | moving |
 # | Progressing                      | False  | a fault                      | bad    |
 # | RolloutStuck, WaitingForCard     | True   |                              | bad    |
+# | Degraded                         | True   |                              | bad    |
 # | RolloutStuck                     | False  | Paused, CanaryHold           | moving |
 # | RolloutStuck, WaitingForCard     | False  |                              | fine   |
+# | Degraded                         | False  |                              | fine   |
 # | ScalingActive, MetricsAvailable  | False  | AutoscalingOff,              | fine   |
 # |                                  |        | ScaledByOthers               |        |
 # | ScalingActive, MetricsAvailable  | False  | else                         | bad    |
@@ -55,7 +57,7 @@ def level(kind: str, status: str, reason: str) -> str:  # noqa: PLR0911 - one re
         return "fine" if true else "moving"
     if kind == "Progressing":
         return "moving" if true or reason == "Paused" else "fine" if reason == "Complete" else "bad"
-    if kind in ("RolloutStuck", "WaitingForCard"):
+    if kind in ("RolloutStuck", "WaitingForCard", "Degraded"):
         return "bad" if true else "moving" if reason in ("Paused", "CanaryHold") else "fine"
     if kind == "ChildrenIntact":
         return "fine" if true else "bad"

@@ -101,13 +101,18 @@ class SetDeletionCost:
     cost: int
 
 
+REMOVED_FOR = ("UnexpectedAdmission", "Evicted", "PodFailed", "DeviceUnhealthy")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeletePod:
-    """Delete one pod (a Failed one that only holds a name), uid must match."""
+    """Delete one pod, uid must match."""
 
     pod: str
     uid: str
     why: str
+    reason: str = ""
+    """What it is counted by: one of REMOVED_FOR; empty for a pod that has finished its drain."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""The conditions of a resource: eight answers, each with one reason and words for people.
+"""The conditions of a resource: nine answers, each with one reason and words for people.
 
 At rest a condition is byte for byte what it was: no ages, no counters, no card numbers in
 a message; `lastTransitionTime` moves with `status` alone.
@@ -25,6 +25,7 @@ TYPES = (
     "Available",
     "Ready",
     "Progressing",
+    "Degraded",
     "RolloutStuck",
     "WaitingForCard",
     "ScalingActive",
@@ -36,13 +37,14 @@ REASONS = frozenset(
     {
         # good
         "Serving", "AllPodsServe", "Complete", "Stopped", "Scheduled", "NoCardAsked", "Fresh", "QueueDepth",
+        "NoFault",
         # on the way
         "Starting", "RollingOut", "RollingBack", "CanaryHold", "Paused", "Moving", "NoRollout",
         "PlannedReplacement", "ScalingDown", "WaitingForCard", "Unschedulable",
         # what others did to the children
         "AsWritten", "FieldsChanged", "Orphaned",
         # faults of pods and of names
-        *ADVICE, "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
+        *ADVICE, "DeviceUnhealthy", "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
         # scaling
         "ScaledByOthers", "AutoscalingOff", "AtMinimum", "AtMaximum", "CardsExhausted", "HoldWindow", "PartialData",
         "MetricsMissing", "NoSeries", "PrometheusUnreachable", "InvalidValue", "Stale", "BadAnswer", "NotAsked",
@@ -60,6 +62,7 @@ def build(
         "Available": _available(situation, under_way),
         "Ready": _ready(situation, under_way),
         "Progressing": under_way,
+        "Degraded": _degraded(situation),
         "RolloutStuck": rollout_stuck(situation),
         "WaitingForCard": _waiting_for_card(situation),
         "ScalingActive": _scaling_active(situation.decision, situation.scaled_by),
@@ -98,6 +101,17 @@ def _available(situation: Situation, under_way: Answer) -> Answer:
     if situation.wanted == 0:
         return Answer(status=True, reason="Stopped", message="no pods are wanted")
     return Answer(status=False, reason=under_way.reason, message=under_way.message)
+
+
+# | first that fits                         | status | reason        |
+# | a pod sits on a sick card               | True   | that          |
+# | a pod is in trouble, or a name is taken | True   | the trouble's |
+# | else                                    | False  | NoFault       |
+def _degraded(situation: Situation) -> Answer:
+    fault = situation.degraded or situation.trouble
+    if fault is not None:
+        return Answer(status=True, reason=fault.reason, message=fault.message)
+    return Answer(status=False, reason="NoFault", message="no fault is known")
 
 
 def _waiting_for_card(situation: Situation) -> Answer:

@@ -23,6 +23,7 @@ _PHASES = {"Pending": 0, "Unknown": 1}
 # Victims leave in this order; among equals the youngest first, it has the least to lose.
 # | rank | pod                                                  |
 # | 0    | not scheduled: holds no card                         |
+# | 1    | on a sick card                                       |
 # | 1    | in trouble: crashing, failed check, image not pulled |
 # | 2    | scheduled, no running container yet                  |
 # | 3    | running, not warm                                    |
@@ -32,7 +33,7 @@ def victim_rank(pod: ObservedPod) -> tuple[int, float, str]:
     """Sort key: smaller leaves sooner."""
     if not pod.node:
         rank = 0
-    elif trouble(pod) is not None:
+    elif pod.sick_card or trouble(pod) is not None:
         rank = 1
     elif not has_container(pod):
         rank = 2

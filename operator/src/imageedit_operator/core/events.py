@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from imageedit_operator.core import relief
 from imageedit_operator.core.actions import Action, DeletePod, PostEvent, SetGate
 from imageedit_operator.core.gates import CHECK_FAILED, DIGEST_MISMATCH, RESTARTED, WRONG_REVISION
 from imageedit_operator.core.stored import find
@@ -20,6 +21,8 @@ _GATE_FAULTS = frozenset({CHECK_FAILED, WRONG_REVISION, DIGEST_MISMATCH, RESTART
 # | the desired number changed                       | Normal  | Scaled            |
 # | the rollout is paused, or holds at its canary    | Normal  | Paused, CanaryHold|
 # | Progressing took a failure's reason              | Warning | the reason        |
+# | Degraded took a reason that Progressing has not  | Warning | the reason        |
+# | a pod was chosen to leave its sick card          | Warning | PodReplaced       |
 # | a gate closes for a fault                        | Warning | the gate's reason |
 # | a pod that is over is removed                    | Warning | PodFailed         |
 def transitions(
@@ -31,6 +34,8 @@ def transitions(
         *_of_failure(previous, status),
         *_of_scale(previous, status),
         *_of_progress(previous, status),
+        *_of_fault(previous, status),
+        *_of_sick_cards(previous, status),
     ]
     for action in actions:
         if isinstance(action, SetGate) and not action.value and action.reason in _GATE_FAULTS:
@@ -83,6 +88,18 @@ def _of_progress(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iter
         yield _normal(after["reason"], after["message"])
     elif after["status"] == "False" and after["reason"] != "Complete":
         yield _warning(after["reason"], after["message"])
+
+
+def _of_fault(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
+    before, after = find(previous, "Degraded"), find(status, "Degraded")
+    same = (before.get("status"), before.get("reason")) == (after["status"], after["reason"])
+    if after["status"] == "True" and not same and after["reason"] != find(status, "Progressing")["reason"]:
+        yield _warning(after["reason"], after["message"])
+
+
+def _of_sick_cards(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
+    for case in relief.chosen_between(previous, status):
+        yield _warning("PodReplaced", f"pod {case.pod} leaves card {case.card} of node {case.node}, which is sick")
 
 
 def _normal(reason: str, message: str) -> PostEvent:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from imageedit_operator.core import (
@@ -19,7 +19,10 @@ from imageedit_operator.core import (
     intact,
     manifests,
     record,
+    relief,
     rollout,
+    sick_cards,
+    sickness,
     situation,
     status,
     target,
@@ -67,7 +70,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     revisions = history.revisions(observed.status, owned, observed.pods, _entry(resource, hash_))
     deadline_s = expectations.deadline_s(resource.rollout.progress_deadline_s, observed.status)
     ours = expectations.mark(
-        (pod for pod in observed.pods if pod.revision_hash in kept),
+        sick_cards.mark((pod for pod in observed.pods if pod.revision_hash in kept), observed.cards),
         digests=history.digests(revisions),
         deadline_s=deadline_s,
         now=now,
@@ -82,7 +85,17 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     trouble = fleet.first_trouble(pods) if pods is not None else None
     canary = held.new_pods(wanted) if held is not None and held.pods is not None else None
     followed = record.follow(before, goal.revision, pods, trouble=trouble, canary=canary, now=now)
-    step = _step(resource, observed, pods, held=held, stepped_at=followed.stepped_at, wanted=wanted, now=now)
+    terms = Terms(
+        strategy=resource.rollout.strategy,
+        cards_per_pod=demand.cards_per_pod(resource),
+        cards=observed.cards,
+        resource_name=resource.accelerator.extended_resource,
+        hold=held,
+        stepped_at=followed.stepped_at,
+    )
+    ill = sickness.assess(ours, pods, terms, observed.status, wanted=wanted, now=now)
+    terms = replace(terms, relief=ill.relief)
+    step = rollout.step(pods, terms, wanted=wanted, now=now) if pods is not None else Step(actions=(), mode="Steady")
     first = children.first_replicas(owned, observed.pods, held=held is not None, wanted=wanted)
     actions = (
         *children.service(resource, observed),
@@ -90,6 +103,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         *(() if outdated is None else (history.delete(outdated),)),
         *(() if hash_ in kept or conflict is not None else children.create(resource, hash_, replicas=first)),
         *children.sweep(ours),
+        *ill.at_once,
         *step.actions,
     )
     actions += gates.changes(
@@ -125,6 +139,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         spec_hash=hash_,
         hold=held,
         still=now - followed.stepped_at >= deadline_s,
+        ill=ill,
         ours=ours,
         intact=intact.answer(resource, observed, hash_, conflict),
     )
@@ -137,6 +152,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         revisions=tuple(revisions),
         failure=failure,
         record=followed,
+        cases=ill.cases,
     )
     after = status.build(found, facts, observed.status, now=now)
     ignored = None if resource.autoscaling is None else resource.replicas
@@ -180,29 +196,6 @@ def _hold(
     )
 
 
-def _step(
-    resource: ImageEditDeployment,
-    observed: Observed,
-    pods: Fleet | None,
-    *,
-    held: Hold | None,
-    stepped_at: float,
-    wanted: int,
-    now: float,
-) -> Step:
-    if pods is None:
-        return Step(actions=(), mode="Steady")
-    terms = Terms(
-        strategy=resource.rollout.strategy,
-        cards_per_pod=demand.cards_per_pod(resource),
-        cards=observed.cards,
-        resource_name=resource.accelerator.extended_resource,
-        hold=held,
-        stepped_at=stepped_at,
-    )
-    return rollout.step(pods, terms, wanted=wanted, now=now)
-
-
 def _shrinks(group: Group, actions: Sequence[Action]) -> bool:
     deployment = group.deployment
     scales = (action for action in actions if isinstance(action, ScaleDeployment) and action.uid == deployment.uid)
@@ -229,7 +222,7 @@ def _warmups(ours: Sequence[ObservedPod], actions: Sequence[Action]) -> tuple[fl
 # | the status comes to name what a plan acts on        | at once   |
 # | something to do, or on its way                      | 2 s       |
 # | only the user, time or another's card can help      | 5 s       |
-# | at rest, autoscaling set                            | 5 s       |
+# | at rest, autoscaling set, or pods on sick cards     | 5 s       |
 # | at rest                                             | 120 s     |
 def _requeue(found: Situation, actions: Sequence[Action], *, remembers: bool) -> float:
     if remembers:
@@ -237,14 +230,14 @@ def _requeue(found: Situation, actions: Sequence[Action], *, remembers: bool) ->
     if not found.complete or actions:
         stuck = found.trouble is not None or found.unschedulable is not None or found.hold is not None
         return WATCHING_S if stuck and not actions else MOVING_S
-    return RESTING_S if found.decision is None else WATCHING_S
+    return RESTING_S if found.decision is None and found.degraded is None else WATCHING_S
 
 
 def _remembers(previous: Mapping[str, Any], after: Mapping[str, Any], owned: Sequence[ObservedDeployment]) -> bool:
-    """A failed revision is left, and a new good one lets older ones go, by a plan that finds them in the status."""
+    """A failed revision or a sick card is left, and older revisions go, by a plan that finds it in the status."""
     failed = after.get("failedRevision") != previous.get("failedRevision")
     good = after.get("lastGoodRevision") != previous.get("lastGoodRevision")
-    return failed or (good and len(owned) > 1)
+    return failed or (good and len(owned) > 1) or bool(relief.chosen_between(previous, after))
 
 
 def _reasons(

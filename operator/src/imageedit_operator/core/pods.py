@@ -95,6 +95,7 @@ def gate_container(message: str) -> str:
 
 # | what is seen                                   | reason                                  |
 # | pod over, terminating or draining              | none                                    |
+# | its card is sick                               | none: the card is at fault, not the pod |
 # | waiting: image cannot be pulled                | ImagePull                               |
 # | waiting: container cannot be created           | ContainerCannotStart                    |
 # | waiting: CrashLoopBackOff                      | the exit message's reason, or CrashLoop |
@@ -109,7 +110,7 @@ def gate_container(message: str) -> str:
 # | longer on its node than the deadline           | WarmupTimeout                           |
 def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a row
     """What keeps this pod from serving that waiting alone does not cure."""
-    if not is_live(pod):
+    if not is_live(pod) or pod.sick_card:
         return None
     if pod.waiting_reason in IMAGE_PULL:
         return _named(pod, "ImagePull", pod.waiting_message or pod.waiting_reason)

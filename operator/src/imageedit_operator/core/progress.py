@@ -53,6 +53,8 @@ class Situation:
         default_factory=lambda: Answer(status=True, reason="AsWritten", message="nobody else wrote to the children")
     )
     """Whether the children are as the operator wrote them."""
+    degraded: Trouble | None = None
+    """What is wrong although pods may serve: a sick card, a kubelet that refuses pods."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +70,7 @@ class Answer:
 # | a pod is in trouble, or a name is taken      | False  | the trouble's                 |
 # | rolled back, complete                        | False  | RolledBack                    |
 # | complete                                     | False  | Complete                      |
+# | a pod on a sick card, no older revision      | True   | DeviceUnhealthy               |
 # | no pod is warm, by plan                      | True   | PlannedReplacement            |
 # | paused                                       | False  | Paused                        |
 # | the canary is warm and holds                 | True   | CanaryHold                    |
@@ -84,6 +87,8 @@ def progressing(situation: Situation, previous: Mapping[str, Any]) -> Answer:  #
         return Answer(status=False, reason=situation.trouble.reason, message=situation.trouble.message + stopped)
     if situation.complete:
         return _complete(situation)
+    if situation.degraded is not None and not situation.rolling:
+        return Answer(status=True, reason=situation.degraded.reason, message=situation.degraded.message)
     if situation.outage:
         return _planned(situation, previous)
     if situation.hold is not None and situation.mode in ("Paused", "Canary"):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from imageedit_operator.core import drain, placement
-from imageedit_operator.core.actions import Action
+from imageedit_operator.core import drain, placement, relief
+from imageedit_operator.core.actions import Action, SetDeletionCost, SetGate
 from imageedit_operator.core.fleet import Fleet, first_trouble
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
-from imageedit_operator.core.pods import is_serving
+from imageedit_operator.core.pods import is_live, is_serving
+from imageedit_operator.core.relief import Relief
 from imageedit_operator.core.resize import Group, remove, resize
 from imageedit_operator.core.stand import settle, stand
 
@@ -25,6 +27,8 @@ class Terms:
     hold: Hold | None = None
     stepped_at: float = 0.0
     """When the rollout moved last, as the status remembers it."""
+    relief: Relief | None = None
+    """The pod on a sick card that gives way now."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,20 +54,34 @@ class Step:
 # | Surge    | any                                      | as many as warm pods replace; waits for the card    |
 # | InPlace  | exists                                   | one, when nothing else is leaving                   |
 # | Recreate | is created after the last old pod left   | all                                                 |
+# Where nothing is older, a pod on a sick card is replaced: see relief.
 # In every row but the last the replacement is created first, one at a time, and there are
 # never more than wanted + 1 pods. With a canary the rows apply up to its number of pods, and
 # as many old pods stay as are wanted beside it.
 def step(fleet: Fleet, terms: Terms, *, wanted: int, now: float) -> Step:
     """The next actions towards `wanted` pods, all of the wanted revision."""
     hold = terms.hold
-    if first_trouble(fleet) is not None and fleet.old_serving:
+    if _is_stopped(fleet):
         keep = hold.old_pods(wanted) if hold is not None else 0
         return Step(actions=stand(fleet, wanted=wanted, most_new=wanted, keep_old=keep, now=now), mode="Stopped")
-    if hold is not None and (hold.pods is None or fleet.serving >= hold.new_pods(wanted)):
+    if hold is not None and _is_held(fleet, hold, wanted):
         most = hold.new_pods(wanted) if fleet.old_serving else wanted
         actions = stand(fleet, wanted=wanted, most_new=most, keep_old=hold.old_pods(wanted), now=now)
         return Step(actions=actions, mode="Paused" if hold.pods is None else "Canary")
     return _advance(fleet, terms, wanted=wanted, now=now)
+
+
+def stands(fleet: Fleet | None, hold: Hold | None, *, wanted: int) -> bool:
+    """Whether no pod is replaced by one of another revision for now: a bad pod, a pause, a canary."""
+    return fleet is not None and (_is_stopped(fleet) or (hold is not None and _is_held(fleet, hold, wanted)))
+
+
+def _is_stopped(fleet: Fleet) -> bool:
+    return first_trouble(fleet) is not None and bool(fleet.old_serving)
+
+
+def _is_held(fleet: Fleet, hold: Hold, wanted: int) -> bool:
+    return hold.pods is None or fleet.serving >= hold.new_pods(wanted)
 
 
 def _advance(fleet: Fleet, terms: Terms, *, wanted: int, now: float) -> Step:
@@ -85,6 +103,7 @@ def _advance(fleet: Fleet, terms: Terms, *, wanted: int, now: float) -> Step:
         actions = [action for group in fleet.old for action in _remove_old(group, [*useless, *victims], keep, now=now)]
     goal, limit = _goal(fleet, terms, wanted=wanted)
     actions += resize(fleet.wanted, goal, limit=limit, now=now)
+    actions += _give_way(terms.relief, actions)
     goes_dark = fleet.serving == 0 and bool(fleet.old_serving) and all(pod in victims for pod in fleet.old_serving)
     return Step(
         actions=tuple(actions),
@@ -115,7 +134,7 @@ def _goal(fleet: Fleet, terms: Terms, *, wanted: int) -> tuple[int, int]:
     """Live pods of the wanted revision, and the most replicas that its Deployment may have for it."""
     usable, old = fleet.wanted.usable, len(fleet.old_live)
     if fleet.old_total == 0:
-        return wanted, wanted + len(fleet.wanted.draining)
+        return relief.goal(fleet, terms.relief, wanted)
     if terms.strategy == "Recreate":
         return min(usable, wanted), 0
     goal = max(usable, wanted - old)
@@ -123,6 +142,14 @@ def _goal(fleet: Fleet, terms: Terms, *, wanted: int) -> tuple[int, int]:
         goal = max(goal, usable + 1)
     most = wanted if terms.hold is None else min(wanted, terms.hold.new_pods(wanted))
     return min(goal, most), max(0, wanted + 1 - fleet.old_total)
+
+
+def _give_way(found: Relief | None, decided: Sequence[Action]) -> tuple[Action, ...]:
+    """Drain a pod whose replacement can only run in its place; a pod that leaves anyway needs nothing."""
+    if found is None or found.way != "InPlace" or not is_live(found.pod):
+        return ()
+    leaves = any(isinstance(action, SetGate | SetDeletionCost) and action.uid == found.pod.uid for action in decided)
+    return () if leaves else drain.begin(found.pod)
 
 
 def _mode(fleet: Fleet, strategy: str, *, wanted: int, blocked: bool) -> str:

@@ -13,6 +13,7 @@ from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.rollout import Step, is_steady
 from imageedit_operator.core.scaling import Decision
+from imageedit_operator.core.sickness import Sickness
 from imageedit_operator.core.stored import find
 from imageedit_operator.core.target import Target
 
@@ -30,6 +31,7 @@ def read(
     spec_hash: str,
     hold: Hold | None,
     still: bool,
+    ill: Sickness,
     ours: Sequence[ObservedPod],
     intact: Answer,
 ) -> Situation:
@@ -63,6 +65,7 @@ def read(
         decision=decision,
         scaled_by=resource.scaled_by,
         children=intact,
+        degraded=ill.trouble,
     )
 
 

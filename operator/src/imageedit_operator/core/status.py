@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from imageedit_operator.core import conditions, record, target
+from imageedit_operator.core import conditions, record, relief, target
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.pods import is_active, is_draining, is_serving
 from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.record import Record
+from imageedit_operator.core.relief import Case
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.stored import find, timestamp
 from imageedit_operator.core.target import Failure
@@ -34,6 +35,7 @@ class Facts:
     revisions: tuple[Mapping[str, Any], ...]
     failure: Failure | None
     record: Record
+    cases: tuple[Case, ...] = ()
 
 
 def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, now: float) -> dict[str, Any]:
@@ -57,6 +59,7 @@ def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, no
         "revisions": [dict(entry) for entry in facts.revisions],
         **_scaling(situation.wanted, situation.decision, previous, now=now),
         **_warmup(facts.warmups_s, previous),
+        **relief.write(facts.cases),
         "conditions": list(conditions.build(situation, previous, generation=facts.generation, now=now)),
     }
     return {**status, "cards": _cards(facts.cards, situation.resource_name, status, previous)}
@@ -66,6 +69,7 @@ def invalid(message: str, previous: Mapping[str, Any], *, generation: int, now: 
     """The status of a resource that cannot be read; what serves is left alone, so its figures stay."""
     answer = Answer(status=False, reason="InvalidSpec", message=message)
     said = {kind: conditions.written(kind, answer, previous, generation=generation, now=now) for kind in _INVALID_SAYS}
+    said["Degraded"] = _degraded(answer, previous, generation=generation, now=now)
     return {
         **previous,
         "observedGeneration": generation,
@@ -80,6 +84,7 @@ LONGEST_REFUSAL = 4000
 
 # | condition        | in the plan's status | after a refused write      |
 # | Progressing      | any                  | False WriteRefused         |
+# | Degraded         | any                  | True WriteRefused          |
 # | Available, Ready | True                 | as it is: the pods serve   |
 # | Available, Ready | False, or none       | False WriteRefused         |
 # | others           | any                  | as they are                |
@@ -93,7 +98,12 @@ def refused(
         kind: conditions.written(kind, answer, previous, generation=generation, now=now)
         for kind in (*bad, "Progressing")
     }
+    said["Degraded"] = _degraded(answer, previous, generation=generation, now=now)
     return {**wanted, "phase": "Degraded", "conditions": _replaced(wanted, said)}
+
+
+def _degraded(answer: Answer, previous: Mapping[str, Any], *, generation: int, now: float) -> dict[str, Any]:
+    return conditions.written("Degraded", replace(answer, status=True), previous, generation=generation, now=now)
 
 
 def _replaced(status: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -104,7 +114,7 @@ def _replaced(status: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) 
 
 
 # | first that fits                            | phase      |
-# | a pod is in trouble, or a name is taken    | Degraded   |
+# | the condition Degraded is True             | Degraded   |
 # | none wanted, none there                    | Stopped    |
 # | pods of another revision, or replacing one | RollingOut |
 # | at least one pod serves                    | Serving    |
@@ -112,7 +122,7 @@ def _replaced(status: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) 
 # | else                                       | Starting   |
 def _phase(situation: Situation, active: Iterable[ObservedPod]) -> str:
     pods = tuple(active)
-    if situation.trouble is not None:
+    if situation.trouble is not None or situation.degraded is not None:
         return "Degraded"
     if situation.wanted == 0 and not pods:
         return "Stopped"
