@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from imageedit_operator.core.accelerator import AutoInjection
-from imageedit_operator.core.actions import Plan, PostEvent
+from imageedit_operator.core.actions import DeletePod, Plan, PostEvent
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.observed import Known, Observed
 from imageedit_operator.core.plan import PlanMemory, plan
@@ -167,6 +167,8 @@ class Reconciler:
                 self.cards.forget()
             try:
                 await self.executor.execute(action, subject, pods)
+                if isinstance(action, DeletePod) and action.reason:
+                    self.telemetry.removed(key, action.reason)
             except ApiError as error:
                 if 400 <= error.status < 500 and error.status != 429:
                     await self._tell_refusal(error, key, manifest, planned.status)

@@ -11,6 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from imageedit_operator.core.actions import REMOVED_FOR
 from imageedit_operator.core.stored import find
 from imageedit_operator.workqueue import Key
 
@@ -76,6 +77,12 @@ class Telemetry:
             PER_RESOURCE,
             registry=self.registry,
         )
+        self._removed = Counter(
+            prefix + "pods_removed",
+            "Pods that were over, or could not serve on a sick card, and were removed.",
+            ["reason", *PER_RESOURCE],
+            registry=self.registry,
+        )
         self._sick_left = Counter(
             prefix + "sick_cards_left",
             "Pods that were chosen to give way to one on another card, for theirs is sick.",
@@ -136,6 +143,8 @@ class Telemetry:
         self._updated.labels(*key).set(status.get("updatedReplicas") or 0)
         self._degraded.labels(*key).set(find(status, "Degraded").get("status") == "True")
         self._sick_left.labels(*key)
+        for reason in REMOVED_FOR:
+            self._removed.labels(reason, *key)
         for direction in DIRECTIONS:  # from zero, so that a rate sees the first decision
             self._decisions.labels(direction, *key)
 
@@ -159,6 +168,10 @@ class Telemetry:
         """The wanted replicas changed."""
         self._decisions.labels("up" if after > before else "down", *key).inc()
 
+    def removed(self, key: Key, reason: str) -> None:
+        """A pod was removed for one of REMOVED_FOR."""
+        self._removed.labels(reason, *key).inc()
+
     def left_sick_cards(self, key: Key, pods: int) -> None:
         """So many pods were chosen to leave their sick cards."""
         self._sick_left.labels(*key).inc(pods)
@@ -173,6 +186,8 @@ class Telemetry:
         for gauge in (self._free_cards, self._cards_known, self._desired, self._ready, self._updated, self._degraded):
             _drop(gauge, *key)
         _drop(self._sick_left, *key)
+        for reason in REMOVED_FOR:
+            _drop(self._removed, reason, *key)
         self.forget_sample(key)
         for direction in DIRECTIONS:
             _drop(self._decisions, direction, *key)

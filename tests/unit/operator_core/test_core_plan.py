@@ -250,7 +250,7 @@ def test_a_failed_pod_is_deleted_with_an_event() -> None:
     failed = serving("c", phase="Failed", failed_reason="UnexpectedAdmissionError", ready=False)
     made = planned(observed(pods=(*observed().pods, failed), status=rest_status()))
     assert [action.why for action in made.actions if isinstance(action, DeletePod)] == ["UnexpectedAdmissionError"]
-    assert events(made) == ["PodFailed"]
+    assert "UnexpectedAdmission" in events(made)
 
 
 CURRENT = manifests.rendered(resource(replicas=2), HASH)

@@ -198,7 +198,7 @@ def test_failed_pods_are_swept() -> None:
     model.settle()
     assert victim not in model.pods
     assert model.status["ready"] == "1/1"
-    assert "PodFailed" in [event.reason for event in model.events]
+    assert "UnexpectedAdmission" in [event.reason for event in model.events]
 
 
 def test_scaling_up_while_a_victim_drains_does_not_count_the_victim() -> None:

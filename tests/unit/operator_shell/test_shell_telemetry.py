@@ -28,6 +28,7 @@ def full() -> Telemetry:
     telemetry.decided(KEY, 2, 3)
     telemetry.decided(KEY, 3, 2)
     telemetry.left_sick_cards(KEY, 1)
+    telemetry.removed(KEY, "Evicted")
     return telemetry
 
 

@@ -1,14 +1,14 @@
-"""The children that are no pods of a rollout: the Service, a new Deployment, and what is over."""
+"""The children that are no pods: the Service, and a new Deployment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from imageedit_operator.core import manifests
-from imageedit_operator.core.actions import Action, ApplyClaimTemplate, ApplyService, CreateDeployment, DeletePod
+from imageedit_operator.core.actions import Action, ApplyClaimTemplate, ApplyService, CreateDeployment
 from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedPod
 from imageedit_operator.core.pod_template import claim_template_name
-from imageedit_operator.core.pods import Trouble, is_over
+from imageedit_operator.core.pods import Trouble
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import deployment_name
 
@@ -77,18 +77,3 @@ def outdated(
         if item.owned and item.revision_hash == hash_ and not item.replicas:
             return item if item.rendered not in ("", manifests.rendered(resource, hash_)) else None
     return None
-
-
-def sweep(ours: Sequence[ObservedPod]) -> tuple[Action, ...]:
-    """Pods that are over hold nothing but a name; their ReplicaSet has replaced them."""
-    over = (pod for pod in ours if is_over(pod) and not pod.terminating)
-    return tuple(DeletePod(pod=pod.name, uid=pod.uid, why=pod.failed_reason or pod.phase) for pod in over)
-
-
-def over_words(ours: Sequence[ObservedPod]) -> dict[str, str]:
-    """Words for each pod that is over, by uid."""
-    return {
-        pod.uid: f"pod {pod.name} on {pod.node or 'no node'}: {pod.failed_reason or pod.phase}"
-        for pod in ours
-        if is_over(pod)
-    }

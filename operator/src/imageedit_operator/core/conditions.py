@@ -44,7 +44,9 @@ REASONS = frozenset(
         # what others did to the children
         "AsWritten", "FieldsChanged", "Orphaned",
         # faults of pods and of names
-        *ADVICE, "DeviceUnhealthy", "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
+        *ADVICE, "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
+        # faults of nodes
+        "DeviceUnhealthy", "UnexpectedAdmission",
         # scaling
         "ScaledByOthers", "AutoscalingOff", "AtMinimum", "AtMaximum", "CardsExhausted", "HoldWindow", "PartialData",
         "MetricsMissing", "NoSeries", "PrometheusUnreachable", "InvalidValue", "Stale", "BadAnswer", "NotAsked",
@@ -105,6 +107,7 @@ def _available(situation: Situation, under_way: Answer) -> Answer:
 
 # | first that fits                         | status | reason        |
 # | a pod sits on a sick card               | True   | that          |
+# | a kubelet refuses pods                  | True   | that          |
 # | a pod is in trouble, or a name is taken | True   | the trouble's |
 # | else                                    | False  | NoFault       |
 def _degraded(situation: Situation) -> Answer:

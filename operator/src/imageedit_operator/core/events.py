@@ -24,7 +24,7 @@ _GATE_FAULTS = frozenset({CHECK_FAILED, WRONG_REVISION, DIGEST_MISMATCH, RESTART
 # | Degraded took a reason that Progressing has not  | Warning | the reason        |
 # | a pod was chosen to leave its sick card          | Warning | PodReplaced       |
 # | a gate closes for a fault                        | Warning | the gate's reason |
-# | a pod that is over is removed                    | Warning | PodFailed         |
+# | a pod that is over is removed                    | Warning | UnexpectedAdmission, Evicted, PodFailed |
 def transitions(
     previous: Mapping[str, Any], status: Mapping[str, Any], actions: Iterable[Action], over: Mapping[str, str]
 ) -> tuple[PostEvent, ...]:
@@ -41,7 +41,7 @@ def transitions(
         if isinstance(action, SetGate) and not action.value and action.reason in _GATE_FAULTS:
             events.append(_warning(action.reason, f"pod {action.pod}: {action.message}"))
         if isinstance(action, DeletePod) and action.uid in over:
-            events.append(_warning("PodFailed", over[action.uid]))
+            events.append(_warning(action.reason, over[action.uid]))
     return tuple(events)
 
 

@@ -104,6 +104,8 @@ class ObservedPod:
     """The termination log of the last exit, `Reason: message`."""
     failed_reason: str = ""
     """`status.reason` of a Failed pod: Evicted, UnexpectedAdmissionError, ..."""
+    failed_message: str = ""
+    """Its words."""
     gate: bool | None = None
     """Status of the warm gate condition; None when it was never written."""
     gate_reason: str = ""

@@ -25,6 +25,7 @@ from imageedit_operator.core import (
     sickness,
     situation,
     status,
+    sweep,
     target,
 )
 from imageedit_operator.core.actions import Action, DeletePod, DrainPod, Plan, ScaleDeployment, SetDeletionCost, SetGate
@@ -102,7 +103,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         *children.claims(resource, observed),
         *(() if outdated is None else (history.delete(outdated),)),
         *(() if hash_ in kept or conflict is not None else children.create(resource, hash_, replicas=first)),
-        *children.sweep(ours),
+        *sweep.actions(ours, now=now),
         *ill.at_once,
         *step.actions,
     )
@@ -139,7 +140,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         spec_hash=hash_,
         hold=held,
         still=now - followed.stepped_at >= deadline_s,
-        ill=ill,
+        degraded=ill.trouble or sweep.trouble(ours),
         ours=ours,
         intact=intact.answer(resource, observed, hash_, conflict),
     )
@@ -157,7 +158,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     after = status.build(found, facts, observed.status, now=now)
     ignored = None if resource.autoscaling is None else resource.replicas
     posts = (
-        *events.transitions(observed.status, after, actions, children.over_words(ours)),
+        *events.transitions(observed.status, after, actions, sweep.words(ours)),
         *events.ignored_replicas(memory.ignored_replicas, ignored),
         *intact.put_back(observed, actions),
     )

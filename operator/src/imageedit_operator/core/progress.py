@@ -70,7 +70,7 @@ class Answer:
 # | a pod is in trouble, or a name is taken      | False  | the trouble's                 |
 # | rolled back, complete                        | False  | RolledBack                    |
 # | complete                                     | False  | Complete                      |
-# | a pod on a sick card, no older revision      | True   | DeviceUnhealthy               |
+# | a sick card or a refused pod, and not rolling| True   | the fault's                   |
 # | no pod is warm, by plan                      | True   | PlannedReplacement            |
 # | paused                                       | False  | Paused                        |
 # | the canary is warm and holds                 | True   | CanaryHold                    |

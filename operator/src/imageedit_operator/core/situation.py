@@ -13,7 +13,6 @@ from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.rollout import Step, is_steady
 from imageedit_operator.core.scaling import Decision
-from imageedit_operator.core.sickness import Sickness
 from imageedit_operator.core.stored import find
 from imageedit_operator.core.target import Target
 
@@ -31,7 +30,7 @@ def read(
     spec_hash: str,
     hold: Hold | None,
     still: bool,
-    ill: Sickness,
+    degraded: Trouble | None,
     ours: Sequence[ObservedPod],
     intact: Answer,
 ) -> Situation:
@@ -65,7 +64,7 @@ def read(
         decision=decision,
         scaled_by=resource.scaled_by,
         children=intact,
-        degraded=ill.trouble,
+        degraded=degraded,
     )
 
 

@@ -147,6 +147,7 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         last_exit_code=last.get("exitCode") if last else None,
         last_exit_message=(last.get("message") or "").strip() if last else "",
         failed_reason=status.get("reason", "") if status.get("phase") == "Failed" else "",
+        failed_message=status.get("message", "") if status.get("phase") == "Failed" else "",
         gate=None if gate is None else gate.get("status") == "True",
         gate_reason=(gate or {}).get("reason") or "",
         gate_message=(gate or {}).get("message") or "",
