@@ -37,7 +37,7 @@ LOST = pending_pod("b")
 LEAVES = serving_pod("x", terminating=True)
 GONE = serving_pod("x", terminating=True, phase="Failed")
 CRASHES = starting_pod("c", started=False, container_id="", waiting_reason="CrashLoopBackOff", last_exit_code=1)
-REFUSED = deployment(3, pods_refused=True)
+REFUSED = deployment(3, refused="exceeded quota")
 
 
 @pytest.mark.parametrize(

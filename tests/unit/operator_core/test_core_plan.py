@@ -131,6 +131,20 @@ def test_a_foreign_template_of_claims_is_named_and_not_written_over() -> None:
     assert find(made.status, "Progressing")["message"].startswith("ResourceClaimTemplate edit-")
 
 
+def test_a_runtime_class_that_is_not_there_is_said_with_what_to_do() -> None:
+    said = 'pods "p" is forbidden: pod rejected: RuntimeClass "ascend" not found'
+    made = planned(Observed(deployments=(deployment(2, HASH, refused=said),)))
+    for kind, status in (("Progressing", "False"), ("Available", "False"), ("Degraded", "True")):
+        condition = find(made.status, kind)
+        assert (condition["status"], condition["reason"]) == (status, "RuntimeClassMissing")
+
+
+def test_a_quota_that_refuses_pods_is_said_and_is_no_fault_of_the_revision() -> None:
+    made = planned(Observed(deployments=(deployment(2, HASH, refused="exceeded quota: cards"),)))
+    assert find(made.status, "Degraded")["reason"] == "FailedCreate"
+    assert find(made.status, "Progressing")["status"] == "True"
+
+
 def test_a_resource_on_its_way_out_is_left_to_its_owner_references() -> None:
     made = planned(Observed(status={"phase": "Serving"}), replace(resource(), deleting=True))
     assert made.actions == ()

@@ -51,12 +51,6 @@ def test_a_deployment_of_the_resource_is_owned() -> None:
     assert (parsed.revision_hash, parsed.replicas, parsed.created_at) == ("abc", 3, T0)
 
 
-@pytest.mark.parametrize("status", ["True", "False"])
-def test_a_deployment_whose_pods_the_apiserver_refuses_says_so(status: str) -> None:
-    raw = deployment() | {"status": {"conditions": [{"type": "ReplicaFailure", "status": status}]}}
-    assert parse_deployment(raw, owner_uid=RESOURCE_UID).pods_refused is (status == "True")
-
-
 @pytest.mark.parametrize(
     ("owners", "foreign"),
     [
@@ -170,6 +164,22 @@ def test_an_unschedulable_pod_says_since_when_and_why() -> None:
     parsed = parse_pod(pod(conditions=[condition]))
     assert (parsed.unschedulable, parsed.unschedulable_since) == (True, T0)
     assert "insufficient" in parsed.unschedulable_message
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "expected"),
+    [("ReplicaFailure", "True", "exceeded quota"), ("ReplicaFailure", "False", ""), ("Progressing", "True", "")],
+)
+def test_a_deployment_says_why_its_pods_are_refused(kind: str, status: str, expected: str) -> None:
+    raw = deployment()
+    raw["status"] = {"conditions": [{"type": kind, "status": status, "message": "exceeded quota"}]}
+    assert parse_deployment(raw, owner_uid=RESOURCE_UID).refused == expected
+
+
+def test_a_failed_pod_has_the_kubelets_words() -> None:
+    parsed = parse_pod(pod(phase="Failed", reason="Evicted", message="low on memory"))
+    assert (parsed.failed_reason, parsed.failed_message) == ("Evicted", "low on memory")
+    assert parse_pod(pod(message="of a pod that runs")).failed_message == ""
 
 
 @pytest.mark.parametrize("time", [{}, {"lastTransitionTime": None}], ids=["absent", "null"])

@@ -45,7 +45,7 @@ def max_unavailable(
     places = (free or 0) + sum(pod.terminating and holds_card(pod) for pod in ours)
     without = max(0, sum(PATIENCE_S <= wait_s < longest_s for wait_s in waits_s) - places)
     in_trouble = sum(not pod.ready and not pod.unschedulable and trouble(pod) is not None for pod in active)
-    refused = sum(_refused(item, active) for item in owned if item.pods_refused)
+    refused = sum(_refused(item, active) for item in owned if item.refused)
     return 1 + lost + without + in_trouble + refused
 
 

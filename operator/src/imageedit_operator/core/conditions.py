@@ -46,7 +46,7 @@ REASONS = frozenset(
         # faults of pods and of names
         *ADVICE, "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
         # faults of nodes
-        "DeviceUnhealthy", "UnexpectedAdmission",
+        "DeviceUnhealthy", "UnexpectedAdmission", "RuntimeClassMissing", "FailedCreate",
         # scaling
         "ScaledByOthers", "AutoscalingOff", "AtMinimum", "AtMaximum", "CardsExhausted", "HoldWindow", "PartialData",
         "MetricsMissing", "NoSeries", "PrometheusUnreachable", "InvalidValue", "Stale", "BadAnswer", "NotAsked",
@@ -108,6 +108,7 @@ def _available(situation: Situation, under_way: Answer) -> Answer:
 # | first that fits                         | status | reason        |
 # | a pod sits on a sick card               | True   | that          |
 # | a kubelet refuses pods                  | True   | that          |
+# | the apiserver refuses pods              | True   | that          |
 # | a pod is in trouble, or a name is taken | True   | the trouble's |
 # | else                                    | False  | NoFault       |
 def _degraded(situation: Situation) -> Answer:

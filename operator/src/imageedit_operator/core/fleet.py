@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from imageedit_operator.core import drain
+from imageedit_operator.core import drain, refusals
 from imageedit_operator.core.observed import ObservedDeployment, ObservedPod
 from imageedit_operator.core.pods import Trouble, holds_card, is_active, is_serving, trouble
 from imageedit_operator.core.resize import Group
@@ -85,6 +85,9 @@ def assemble(target: str, found: Sequence[Group], ours: Sequence[ObservedPod], *
 
 
 def first_trouble(fleet: Fleet) -> Trouble | None:
-    """The first pod of the wanted revision that waiting does not cure, by name."""
+    """The first fault of the wanted revision that waiting does not cure: a class that is not there, a pod by name."""
+    refused = refusals.of(fleet.wanted)
+    if refused is not None and refused.reason == "RuntimeClassMissing":
+        return refused
     found = (trouble(pod) for pod in sorted(fleet.wanted.live, key=lambda pod: pod.name))
     return next((item for item in found if item is not None), None)

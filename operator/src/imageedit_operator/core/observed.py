@@ -62,8 +62,8 @@ class ObservedDeployment:
     created_at: float
     rendered: str = ""
     """Digest of the pod template that was written; empty when an earlier operator wrote it."""
-    pods_refused: bool = False
-    """The apiserver takes no more pods of it (a quota, an admission plugin)."""
+    refused: str = ""
+    """Why its ReplicaSet cannot create pods, in the apiserver's words; may be old."""
     changed: tuple[str, ...] = ()
     """Fields of its spec that others wrote, and who, in words; not `replicas`."""
     scaled_by: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from imageedit_operator.core.device_faults import refine
 from imageedit_operator.core.observed import Known, ObservedPod, WarmReport
 
 DRAINING = "Draining"
@@ -27,6 +28,10 @@ ADVICE = {
     "ModelMissing": "check spec.model.source: the checkpoint must lie there",
     "ModelInvalid": "copy the checkpoint again; files are missing, cut short or of another kind",
     "DeviceUnavailable": "check the card and its driver on the pod's node",
+    "DriverMissing": "install the Ascend driver on the pod's node, or check accelerator.injection and driverRoot",
+    "DriverTooOld": "update the driver of the pod's node and reboot it, or take a server image of an older CANN",
+    "CardNotVisible": "check accelerator.resourceName, injection and runtimeClassName, and the node's device plugin",
+    "CardBusy": "find what else holds the card on the pod's node, with npu-smi info, and end it",
     "WarmupFailed": "read the pod's log; try fewer or smaller spec.server.sizes",
     "WorkerLost": "read the pod's log; the card or its memory may be at fault",
     "CheckFailed": "the model answers, but not with a picture; check the checkpoint and the device",
@@ -97,11 +102,11 @@ def gate_container(message: str) -> str:
 # | pod over, terminating or draining              | none                                    |
 # | its card is sick                               | none: the card is at fault, not the pod |
 # | waiting: image cannot be pulled                | ImagePull                               |
-# | waiting: container cannot be created           | ContainerCannotStart                    |
+# | waiting: container cannot be created           | ContainerCannotStart, or the device's   |
 # | waiting: CrashLoopBackOff                      | the exit message's reason, or CrashLoop |
 # | report of another revision                     | WrongRevision                           |
 # | report: warm, check failed                     | CheckFailed                             |
-# | report: not warm, error                        | the error's reason                      |
+# | report: not warm, error                        | the error's reason, or the device's     |
 # | report: warm, of other files than before       | DigestMismatch                          |
 # | report: warm                                   | none                                    |
 # | gate open, not asked now                       | none                                    |
@@ -115,7 +120,8 @@ def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a
     if pod.waiting_reason in IMAGE_PULL:
         return _named(pod, "ImagePull", pod.waiting_message or pod.waiting_reason)
     if pod.waiting_reason in CANNOT_START:
-        return _named(pod, "ContainerCannotStart", pod.waiting_message or pod.waiting_reason)
+        words = pod.waiting_message or pod.waiting_reason
+        return _named(pod, refine("ContainerCannotStart", words), words)
     if pod.waiting_reason == "CrashLoopBackOff":
         return _exited(pod)
     if isinstance(pod.report, Known) and has_container(pod):
@@ -142,7 +148,8 @@ def _of_report(pod: ObservedPod, report: WarmReport) -> Trouble | None:
         return _named(pod, "DigestMismatch", digest_words(pod, report)) if has_other_files(pod, report) else None
     if report.error_reason:
         known = report.error_reason in EXIT_REASONS
-        return _named(pod, report.error_reason if known else "WarmupFailed", report.error_message)
+        reason = report.error_reason if known else "WarmupFailed"
+        return _named(pod, _of_device(reason, report.error_message), report.error_message)
     return None
 
 
@@ -164,9 +171,13 @@ def _proven_for_this_container(pod: ObservedPod) -> bool:
 def _exited(pod: ObservedPod) -> Trouble:
     reason, _, words = pod.last_exit_message.strip().partition(": ")
     if reason in EXIT_REASONS:
-        return _named(pod, reason, words)
+        return _named(pod, _of_device(reason, words), words)
     words = pod.last_exit_message.strip() or f"its process exits with code {pod.last_exit_code}"
     return _named(pod, "CrashLoop", words)
+
+
+def _of_device(reason: str, words: str) -> str:
+    return refine(reason, words) if reason == "DeviceUnavailable" else reason
 
 
 def _named(pod: ObservedPod, reason: str, words: str) -> Trouble:

@@ -18,7 +18,7 @@ DOUBTFUL_S = 180.0
 OWN_FAULTS = frozenset(
     {
         "SettingsInvalid", "ModelMissing", "ModelInvalid", "CheckFailed", "WrongRevision", "DigestMismatch",
-        "WarmupTimeout",
+        "WarmupTimeout", "RuntimeClassMissing",
     }
 )  # fmt: skip
 

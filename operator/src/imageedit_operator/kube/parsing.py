@@ -51,15 +51,19 @@ def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
         replicas=(raw.get("spec") or {}).get("replicas", 1),
         created_at=epoch_s(metadata.get("creationTimestamp")),
         rendered=(metadata.get("annotations") or {}).get(RENDERED, ""),
-        pods_refused=any(
-            condition["type"] == "ReplicaFailure" and condition["status"] == "True"
-            for condition in (raw.get("status") or {}).get("conditions") or []
-        ),
+        refused=_refused(raw),
         changed=words(written),
         scaled_by=scaled_by,
         owned=not owner,
         foreign_owner=owner,
     )
+
+
+def _refused(raw: Raw) -> str:
+    for condition in (raw.get("status") or {}).get("conditions") or []:
+        if (condition.get("type"), condition.get("status")) == ("ReplicaFailure", "True"):
+            return str(condition.get("message") or condition.get("reason") or "ReplicaFailure")
+    return ""
 
 
 def foreign_owner(raw: Raw, *, owner_uid: str) -> str:
