@@ -27,6 +27,7 @@ from imageedit_operator.core.actions import (
     SetDeletionCost,
     SetGate,
 )
+from imageedit_operator.core.manifests import RENDERED
 from imageedit_operator.core.observed import (
     CardLedger,
     Known,
@@ -52,6 +53,7 @@ class Deployment:
     created_at: float
     replicas: int = 0
     version: int = 1
+    rendered: str = ""
 
 
 @dataclass(kw_only=True)
@@ -145,6 +147,11 @@ class Cluster:
     def change(self, **spec: Any) -> None:
         self.manifest["spec"].update(spec)
         self.manifest["metadata"]["generation"] += 1
+
+    def upgrade_operator(self) -> None:
+        """The next operator renders other pods than those of every Deployment that is there."""
+        for item in self.deployments.values():
+            item.rendered = "by an earlier operator"
 
     def annotate(self, name: str, value: str) -> None:
         self.manifest["metadata"].setdefault("annotations", {})[f"imageedit.dev/{name}"] = value
@@ -241,6 +248,7 @@ class Cluster:
                     revision_hash=item.hash,
                     replicas=item.replicas,
                     created_at=item.created_at,
+                    rendered=item.rendered,
                 )
                 for item in self.deployments.values()
             ),
@@ -361,6 +369,7 @@ class Cluster:
                         hash=meta["labels"]["imageedit.dev/revision"],
                         created_at=self.now,
                         replicas=action.manifest["spec"]["replicas"],
+                        rendered=meta["annotations"][RENDERED],
                     )
                     revision = self.manifest["spec"]["model"]["revision"]
                     if revision in self.behaviour:

@@ -170,6 +170,28 @@ def test_going_back_reuses_the_first_deployment() -> None:
     assert model.status["ready"] == "2/2"
 
 
+def test_going_back_writes_the_first_deployment_anew_once_when_the_operator_renders_other_pods() -> None:
+    model = cluster(replicas=2, cards=3, load=True)
+    model.settle()
+    first = model.hash
+    uid = model.deployments[f"edit-{first}"].uid
+    model.roll_to("b")
+    model.settle()
+    model.upgrade_operator()
+    assert model.settle() <= 3
+    serving = {pod.uid for pod in model.active}
+    model.run(20)
+    assert {pod.uid for pod in model.active} == serving
+
+    model.roll_to("a")
+    model.tick()
+    anew = model.deployments[f"edit-{first}"].uid
+    assert anew != uid
+    model.settle()
+    assert model.deployments[f"edit-{first}"].uid == anew
+    assert (model.status["ready"], model.violations) == ("2/2", [])
+
+
 def test_only_three_old_deployments_are_kept() -> None:
     model = cluster(replicas=1, cards=2)
     for revision in "abcdefg":
@@ -294,7 +316,7 @@ def queue(total: float, pods: int = 100) -> Known[QueueSample]:
 
 changes = st.lists(
     st.tuples(
-        st.sampled_from(["roll", "scale", "restart", "operator", "strategy", "fail", "cards"]),
+        st.sampled_from(["roll", "scale", "restart", "operator", "strategy", "fail", "cards", "upgrade"]),
         st.integers(min_value=0, max_value=4),
         st.integers(min_value=1, max_value=25),
     ),
@@ -355,6 +377,8 @@ def apply(model: Cluster, what: str, number: int) -> None:
             pod.failed, pod.ready, pod.running = True, False, 0
         case "cards":
             model.cards = max(1, number)
+        case "upgrade":
+            model.upgrade_operator()
         case _:
             pass
 
