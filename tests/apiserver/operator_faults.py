@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp import web
 
 from apiserver.operator_plane import eventually
-from imageedit_operator.kube.client import load_configuration
+from imageedit_operator.kube.login import load_configuration
 from localcluster.controlplane import ControlPlane
 
 GONE = {

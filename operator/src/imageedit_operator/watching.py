@@ -20,7 +20,8 @@ from typing import Any
 
 import kopf
 
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Resource, load_configuration
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Resource
+from imageedit_operator.kube.login import load_configuration
 from imageedit_operator.wake_ups import SELECTOR, WATCHED, Sights, keys_for, version_of
 from imageedit_operator.workqueue import Key
 

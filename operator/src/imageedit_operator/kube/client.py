@@ -8,29 +8,30 @@ operator handles few kinds, and raw JSON costs neither their memory nor a discov
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
-from urllib.request import getproxies
 
 import aiohttp
-from kubernetes.aio.client import ApiClient, Configuration
-from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes.aio.client import ApiClient
 
-from imageedit_operator.errors import ApiError, PreflightFailed
+from imageedit_operator.errors import ApiError
+from imageedit_operator.kube.login import Login
 
 FIELD_MANAGER = "imageedit-operator"
 PAGE_SIZE = 500
 NO_VERSION = "1"
 """No object has this version. An apply that asks for it creates what is not there and is refused over what is;
 unlike a POST it leaves the fields to the manager of later applies, which can then take them away again."""
+UNAUTHORIZED = 401
 
 Manifest: TypeAlias = dict[str, Any]
 RequestDone: TypeAlias = Callable[[str, str], None]
 """Called after each request with its verb and its status code, `error` when there was no answer."""
+Renew: TypeAlias = Callable[[ApiClient], Awaitable[ApiClient | None]]
+"""Another login than the one that was refused; None when there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,36 +119,16 @@ class Kube(Protocol):
         ...
 
 
-async def load_configuration(kubeconfig: str) -> Configuration:
-    """Where the apiserver is and how to log in; raises PreflightFailed when neither is known.
-
-    A service account's token file is read again each minute, so a rotated token is picked up.
-    """
-    configuration = Configuration()
-    try:
-        if kubeconfig:
-            await load_kube_config(config_file=kubeconfig, client_configuration=configuration, persist_config=False)
-        elif os.environ.get("KUBERNETES_SERVICE_HOST"):
-            load_incluster_config(client_configuration=configuration)
-        else:
-            await load_kube_config(client_configuration=configuration, persist_config=False)
-    except (ConfigException, OSError) as error:
-        raise PreflightFailed(
-            f"no way to log in to a cluster: {error}; run in a pod with a service account, or give --kubeconfig"
-        ) from error
-    return configuration
-
-
 @asynccontextmanager
 async def connect(
     kubeconfig: str, *, timeout_s: float, on_request: RequestDone, page_size: int = PAGE_SIZE
 ) -> AsyncIterator[KubeClient]:
-    """A client for as long as the context lasts."""
-    configuration = await load_configuration(kubeconfig)
-    # With it, each request looks into ~/.netrc, in another thread; an apiserver's login never stands there.
-    configuration.client_session_kwargs = {"trust_env": bool(getproxies())}
-    async with ApiClient(configuration=configuration) as api:
-        yield KubeClient(api, timeout_s=timeout_s, on_request=on_request, page_size=page_size)
+    """A client for as long as the context lasts, with a login that is read again when it is refused."""
+    async with AsyncExitStack() as stack:
+        login = Login(kubeconfig, stack)
+        yield KubeClient(
+            await login.begin(), timeout_s=timeout_s, on_request=on_request, page_size=page_size, renew=login.renew
+        )
 
 
 class KubeClient:
@@ -162,8 +143,10 @@ class KubeClient:
         page_size: int = PAGE_SIZE,
         field_manager: str = FIELD_MANAGER,
         dry_run: bool = False,
+        renew: Renew | None = None,
     ) -> None:
         self._api = api
+        self._renew = renew
         self._field_manager = field_manager
         self._trying = {"dryRun": "All"} if dry_run else {}
         # A file that is tried is checked as kubectl checks it: an unknown field is an error and not dropped.
@@ -241,30 +224,50 @@ class KubeClient:
         body: Mapping[str, Any] | None = None,
         content: str = "application/json",
     ) -> Manifest:
+        text = urlencode({name: value for name, value in (query or {}).items() if value})
+        used = self._api
+        answer = await self._send(used, verb, path + ("?" + text if text else ""), body, content)
+        if answer.status == UNAUTHORIZED and self._renew is not None:
+            fresh = await self._renew(used)
+            if fresh is not None:
+                self._api = fresh
+                answer = await self._send(fresh, verb, path + ("?" + text if text else ""), body, content)
+        return _decode(verb, path, answer.status, answer.headers, answer.data)
+
+    async def _send(
+        self, api: ApiClient, verb: str, path: str, body: Mapping[str, Any] | None, content: str
+    ) -> _Answer:
         code = "error"
         try:
-            configuration = self._api.configuration
+            configuration = api.configuration
             auth = (await configuration.auth_settings()).get("BearerToken")
             headers = {"Accept": "application/json", "Content-Type": content, "User-Agent": self._field_manager}
             if auth:
                 headers["Authorization"] = auth["value"]
-            text = urlencode({name: value for name, value in (query or {}).items() if value})
-            answer = await self._api.rest_client.request(
+            answer = await api.rest_client.request(
                 _METHODS[verb],
-                configuration.host + path + ("?" + text if text else ""),
+                configuration.host + path,
                 headers=headers,
                 body=body,
                 _request_timeout=self._timeout,
             )
             code = str(answer.status)
-            data = await answer.read()
+            return _Answer(status=answer.status, headers=answer.headers, data=await answer.read())
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             code = "error"
             message = str(error) or "no answer in time"
-            raise ApiError(status=0, reason="Unreachable", message=f"{verb} {path}: {message}") from error
+            raise ApiError(
+                status=0, reason="Unreachable", message=f"{verb} {path.partition('?')[0]}: {message}"
+            ) from error
         finally:
             self._on_request(verb, code)
-        return _decode(verb, path, answer.status, answer.headers, data)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
 
 
 _METHODS = {"get": "GET", "list": "GET", "create": "POST", "apply": "PATCH", "patch": "PATCH", "delete": "DELETE"}
