@@ -103,6 +103,7 @@ class _Process:
             since_watch_s=self._term.watching.age_s(),
             oldest_waiting_s=oldest_s,
             longest_pass_s=self._term.reconciler.longest_pass_s(),
+            notice=self._term.definition.notice(),
         )
 
     async def operate(self, kube: Kube, http: aiohttp.ClientSession, stop: asyncio.Event) -> None:

@@ -40,6 +40,8 @@ class Progress:
     """Age of the due resource that waits longest for a worker."""
     longest_pass_s: float = 0.0
     """Age of the pass that runs longest."""
+    notice: str = ""
+    """What people should know although the process is well."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,9 +140,9 @@ def _application(board: Board, limits: Limits, render: Callable[[], bytes]) -> w
             logger.error("not healthy: %s", why, extra={"stack": _main_stack()})
         body = {
             "status": "stuck" if why else "ok",
-            "message": why,
+            "message": why or progress.notice,
             "role": "leader" if progress.leading else "standby",
-            **{_camel(name): round(value, 1) for name, value in asdict(progress).items() if name != "leading"},
+            **{_camel(name): round(value, 1) for name, value in asdict(progress).items() if name.endswith("_s")},
         }
         return web.json_response(body, status=503 if why else 200)
 

@@ -28,6 +28,10 @@ DEAF_S = 60.0
 LISTEN_S = 5.0
 
 
+async def _at_once(_stop: asyncio.Event) -> bool:
+    return False
+
+
 class WatchesLost(Exception):
     """The watches could not be kept up; only a new process can help."""
 
@@ -38,10 +42,18 @@ async def supervise(
     *,
     stopwatch: Callable[[], float],
     on_restart: Callable[[], None],
+    ready: Callable[[asyncio.Event], Awaitable[bool]] = _at_once,
 ) -> None:
-    """Runs `run(stop)` until `stop` is set; raises WatchesLost after MOST_FAILURES short runs in a row."""
+    """Runs `run(stop)` until `stop` is set; raises WatchesLost after MOST_FAILURES short runs in a row.
+
+    `ready` is awaited before each run; True says that the run before it could not have been kept up.
+    """
     failures = 0
     while not stop.is_set():
+        if await ready(stop):
+            failures = 0
+        if stop.is_set():
+            return
         started = stopwatch()
         try:
             await run(stop)
@@ -89,16 +101,23 @@ async def resync(
     known: Callable[[], Iterable[Key]],
     on_key: Callable[[Key], None],
     on_complete: Callable[[Mapping[Key, str]], None],
+    on_missing: Callable[[], None] = lambda: None,
 ) -> None:
     """Adds every resource each period (±10 %), and those that we know and that no list shows any more.
 
-    `on_complete` gets what the list showed, with the version of each.
+    `on_complete` gets what the list showed, with the version of each; `on_missing` is called when the kind itself
+    is not served, and then the resources that we know are gone.
     """
     while not stop.is_set():
         try:
             listed = await _list(kube, namespaces)
         except ApiError as error:
-            logger.error("resync failed: %s", error)
+            if error.not_found:
+                on_missing()
+                for key in tuple(known()):
+                    on_key(key)
+            else:
+                logger.error("resync failed: %s", error)
             await sleep_unless(stop, min(period_s, max(5.0, error.retry_after_s)))
             continue
         for key in listed.keys() | set(known()):

@@ -17,6 +17,7 @@ from functools import partial
 import aiohttp
 
 from imageedit_operator import supervision, watching
+from imageedit_operator.definition import Definition
 from imageedit_operator.election import Candidate
 from imageedit_operator.hearing import Hearing
 from imageedit_operator.kube.budgets import BudgetBook
@@ -58,6 +59,10 @@ class Term:
     resynced: Stamp = field(default_factory=Stamp)
     watching: Stamp = field(default_factory=Stamp)
     hearing: Hearing = field(default_factory=Hearing)
+    definition: Definition = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.definition = Definition(self.kube, on_alive=self.watching.now)
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Until `stop`; then no new pass begins, the running ones may finish, and the Lease is given back.
@@ -90,14 +95,22 @@ class Term:
         )
         run = partial(supervision.unless_deaf, watch, self.hearing, stopwatch=time.monotonic)
         restarted = self.reconciler.telemetry.watch_restarted
-        await supervision.supervise(run, stop, stopwatch=time.monotonic, on_restart=restarted)
+        await supervision.supervise(
+            run, stop, stopwatch=time.monotonic, on_restart=restarted, ready=self.definition.wait
+        )
         self.watching.now()
 
     async def _list(self, stop: asyncio.Event) -> None:
         def on_complete(listed: Mapping[Key, str]) -> None:
+            self.definition.found()
             self.resynced.now()
             self.hearing.listed(listed, time.monotonic())
             self.reconciler.telemetry.resynced(time.time())
+
+        def on_missing() -> None:
+            self.definition.gone()
+            self.resynced.now()  # the apiserver answers, and what it says is all there is to know
+            self.hearing.listed({}, time.monotonic())
 
         await supervision.resync(
             self.kube,
@@ -108,6 +121,7 @@ class Term:
             known=lambda: self.reconciler.memories,
             on_key=self.reconciler.queue.add,
             on_complete=on_complete,
+            on_missing=on_missing,
         )
 
     async def _finish(self, stop: asyncio.Event, workers: list[asyncio.Task[None]], idle: asyncio.Event) -> None:

@@ -70,6 +70,17 @@ async def test_healthz_answers_by_progress_and_says_who_acts(
     assert (body["role"], body["sinceContactSeconds"]) == (role, since_contact_s)
 
 
+async def test_healthz_passes_a_notice_on_while_the_process_is_well() -> None:
+    posted = board(Progress(leading=True, since_contact_s=0.0, notice="apply the definition"))
+    async with (
+        serve(0, board=posted, limits=LIMITS, render=lambda: b"") as port,
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{port}/healthz") as answer,
+    ):
+        body = await answer.json()
+    assert (answer.status, body["status"], body["message"]) == (200, "ok", "apply the definition")
+
+
 async def test_a_loop_that_does_not_turn_is_said_by_a_thread_that_does() -> None:
     posted = board(Progress(leading=True, since_contact_s=0.0))
     impatient = Limits(since_contact_s=420.0, since_post_s=0.0)

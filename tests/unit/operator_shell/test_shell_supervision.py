@@ -70,6 +70,7 @@ def resynced(kube: MemoryKube, *, known: set[Key] | None = None, for_s: float = 
             known=lambda: known or set(),
             on_key=lambda key: log.append((now(), key)),
             on_complete=lambda _listed: log.append((now(), None)),
+            on_missing=lambda: log.append((now(), "missing")),
         )
         return log
 
@@ -93,3 +94,30 @@ def test_a_list_that_fails_is_repeated_at_the_servers_pace_and_is_no_progress() 
     kube = MemoryKube(refuse={"list": ApiError(status=429, reason="R", message="m", retry_after_s=20.0)})
     assert resynced(kube, for_s=50.0) == []
     assert len(kube.calls) == 3  # at 0, 20 and 40 s
+
+
+def test_a_list_of_a_kind_that_is_not_served_tells_so_and_looks_at_what_was_known() -> None:
+    kube = MemoryKube(refuse={"list": ApiError(status=404, reason="NotFound", message="m")})
+    assert resynced(kube, known={EDIT}, for_s=7.0) == [(0, "missing"), (0, EDIT), (5, "missing"), (5, EDIT)]
+
+
+def test_what_could_not_be_kept_up_is_forgiven() -> None:
+    """A run that ended because the kind was gone is no failure, however often that happens."""
+
+    async def main() -> int:
+        stop, runs = asyncio.Event(), 0
+
+        async def run(_: asyncio.Event) -> None:
+            nonlocal runs
+            runs += 1
+            if runs > 2 * MOST_FAILURES:
+                stop.set()
+            raise WatchEnded("404")
+
+        async def ready(_: asyncio.Event) -> bool:
+            return True
+
+        await supervise(run, stop, stopwatch=now, on_restart=lambda: None, ready=ready)
+        return runs
+
+    assert run_virtual(main) == 2 * MOST_FAILURES + 1
