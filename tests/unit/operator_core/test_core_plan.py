@@ -248,6 +248,14 @@ def test_a_foreign_deployment_of_our_name_stops_and_is_named() -> None:
     assert made.status["phase"] == "Degraded"
 
 
+def test_the_children_of_an_earlier_resource_of_the_name_are_waited_for() -> None:
+    foreign = deployment(1, HASH, owned=False, foreign_owner="ImageEditDeployment edit")
+    made = planned(observed(deployments=(foreign,), pods=()))
+    ready = next(item for item in made.status["conditions"] if item["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "NameConflict")
+    assert "this one starts when it is collected" in ready["message"]
+
+
 def test_a_foreign_service_is_not_overwritten() -> None:
     made = planned(observed(service_foreign_owner="nobody", service_matches=False, status=rest_status()))
     assert not [action for action in made.actions if isinstance(action, ApplyService)]

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from imageedit_operator.core import manifests
+from imageedit_operator.core.manifests import OWNER_UID
 from imageedit_operator.core.observed import Known, Observed, Unknown
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import deployment_name, revision_hash
@@ -48,6 +49,16 @@ async def test_children_are_found_by_label_in_the_namespace() -> None:
     seen = await look(kube)
     assert [item.name for item in seen.deployments] == ["edit-abc"]
     assert [item.name for item in seen.pods] == ["edit-abc-1"]
+
+
+async def test_pods_of_an_earlier_resource_of_the_name_are_not_seen() -> None:
+    uid = custom_resource()["metadata"]["uid"]
+    kube = cluster()
+    for name, labels in (("before", {OWNER_UID: "gone"}), ("ours", {OWNER_UID: uid}), ("unlabelled", {})):
+        one = pod(name, podIP="")
+        one["metadata"]["labels"] |= labels
+        kube.put(PODS, one)
+    assert [item.name for item in (await look(kube)).pods] == ["ours", "unlabelled"]
 
 
 async def test_a_foreign_deployment_of_the_wanted_name_is_seen_without_our_labels() -> None:

@@ -18,16 +18,18 @@ def name_conflict(resource: ImageEditDeployment, observed: Observed, hash_: str)
     name = deployment_name(resource.name, hash_)
     foreign = next((item for item in observed.deployments if item.name == name and not item.owned), None)
     if foreign is not None:
-        return _taken(f"Deployment {name}", foreign.foreign_owner)
+        return _taken(resource, f"Deployment {name}", foreign.foreign_owner)
     if observed.service_foreign_owner:
-        return _taken(f"Service {resource.name}", observed.service_foreign_owner)
+        return _taken(resource, f"Service {resource.name}", observed.service_foreign_owner)
     if observed.claims_foreign_owner:
-        return _taken(f"ResourceClaimTemplate {claim_template_name(resource)}", observed.claims_foreign_owner)
+        return _taken(resource, f"ResourceClaimTemplate {claim_template_name(resource)}", observed.claims_foreign_owner)
     return None
 
 
-def _taken(what: str, owner: str) -> Trouble:
+def _taken(resource: ImageEditDeployment, what: str, owner: str) -> Trouble:
     message = f"{what} exists and belongs to {owner or 'nobody'}; delete or rename it, or this resource"
+    if owner == f"ImageEditDeployment {resource.name}":
+        message = f"{what} belongs to an earlier ImageEditDeployment of this name; this one starts when it is collected"
     return Trouble(reason="NameConflict", message=message)
 
 

@@ -21,6 +21,8 @@ the Deployment controller."""
 
 RENDERED = "imageedit.dev/rendered"
 """Annotation of a Deployment: digest of the pod template that the operator wrote into it."""
+OWNER_UID = "imageedit.dev/owner-uid"
+"""Label of a pod: the resource that it was made for. One made again under the same name is another."""
 
 
 def labels(resource: ImageEditDeployment) -> dict[str, str]:
@@ -42,14 +44,13 @@ def selector(resource: ImageEditDeployment) -> str:
 def deployment(resource: ImageEditDeployment, hash_: str, *, replicas: int = 0) -> dict[str, Any]:
     """A revision's Deployment as it is created: with `replicas`, from where the plan scales it."""
     template = _template(resource, hash_)
-    revision_labels = template["metadata"]["labels"]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {
             "name": deployment_name(resource.name, hash_),
             "namespace": resource.namespace,
-            "labels": revision_labels,
+            "labels": _revision_labels(resource, hash_),
             "annotations": {RECIPE: recipe(resource), RENDERED: _digest(template)},
             "ownerReferences": [_owner(resource)],
         },
@@ -79,10 +80,16 @@ def _template(resource: ImageEditDeployment, hash_: str) -> dict[str, Any]:
         "prometheus.io/port": str(PROBE_PORT),
         "prometheus.io/path": "/metrics",
     }
+    # Its Deployment says whose a pod is, but the ReplicaSet between them is not read.
+    pod_labels = {**_revision_labels(resource, hash_), OWNER_UID: resource.uid}
     return {
-        "metadata": {"labels": {**labels(resource), "imageedit.dev/revision": hash_}, "annotations": annotations},
+        "metadata": {"labels": pod_labels, "annotations": annotations},
         "spec": pod_spec(resource, hash_),
     }
+
+
+def _revision_labels(resource: ImageEditDeployment, hash_: str) -> dict[str, str]:
+    return {**labels(resource), "imageedit.dev/revision": hash_}
 
 
 def _digest(template: dict[str, Any]) -> str:

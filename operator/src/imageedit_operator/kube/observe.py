@@ -38,6 +38,7 @@ from imageedit_operator.kube.parsing import (
     REVISION_LABEL,
     changed_fields,
     foreign_owner,
+    made_for,
     parse_deployment,
     parse_pod,
     parse_warm_report,
@@ -129,10 +130,11 @@ class Observer:
         self, resource: ImageEditDeployment
     ) -> tuple[tuple[ObservedPod, ...], Known[Budgets] | Unknown]:
         found = await self._kube.list_all(PODS, resource.namespace, labels=_labels(resource))
+        ours = [raw for raw in found if made_for(raw, resource.uid)]
         next_one = {**manifests.labels(resource), REVISION_LABEL: revision_hash(resource)}
         labels = [next_one, *(raw["metadata"].get("labels") or {} for raw in found)]
         pods, budgets = await asyncio.gather(
-            asyncio.gather(*(self._pod(raw) for raw in found)), self._budgets.read(resource, labels)
+            asyncio.gather(*(self._pod(raw) for raw in ours)), self._budgets.read(resource, labels)
         )
         return tuple(pods), budgets
 

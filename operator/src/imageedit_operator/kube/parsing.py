@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from imageedit_operator.core.managed_fields import of_others, words
-from imageedit_operator.core.manifests import RENDERED
+from imageedit_operator.core.manifests import OWNER_UID, RENDERED
 from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
 from imageedit_operator.kube.card_names import held_cards, unhealthy_cards
 from imageedit_operator.kube.client import FIELD_MANAGER
@@ -72,6 +72,11 @@ def foreign_owner(raw: Raw, *, owner_uid: str) -> str:
         if owner.get("controller"):
             return "" if owner.get("uid") == owner_uid else f"{owner.get('kind')} {owner.get('name')}"
     return "nobody"
+
+
+def made_for(pod: Raw, owner_uid: str) -> bool:
+    """False for pods of an earlier resource of the same name; those from before the label count as ours."""
+    return bool((pod["metadata"].get("labels") or {}).get(OWNER_UID, owner_uid) == owner_uid)
 
 
 def is_subset(wanted: Any, live: Any) -> bool:
