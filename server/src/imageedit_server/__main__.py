@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from imageedit_server import logs
-from imageedit_server.commands import doctor, loadtest, manifest
+from imageedit_server.commands import doctor, loadtest, manifest, prefetch
 from imageedit_server.errors import FailureReason, SettingsInvalid
 from imageedit_server.lifecycle import Ending, report, serve
 from imageedit_server.settings import settings_from, termination_log_path
@@ -20,6 +20,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "doctor": doctor.run,
     "loadtest": loadtest.run,
     "manifest": manifest.run,
+    "prefetch": prefetch.run,
 }
 
 

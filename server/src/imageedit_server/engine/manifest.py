@@ -45,13 +45,27 @@ class Differences:
 
 def write_manifest(folder: Path) -> str:
     """Hash every file, write the manifest into the folder, whole or not at all, and return the checkpoint's digest."""
-    files = hash_files(folder)
+    return write_listing(folder, hash_files(folder))
+
+
+def write_listing(folder: Path, files: Sequence[FileHash]) -> str:
+    """Write a manifest of files that are hashed already."""
     digest = digest_of(files)
     content = {"version": _VERSION, "digest": digest, "files": [asdict(file) for file in files]}
     whole, part = folder / MANIFEST_NAME, folder / f".{MANIFEST_NAME}.part"
     part.write_text(json.dumps(content, indent=1) + "\n")
     os.replace(part, whole)
     return digest
+
+
+def read_listing(folder: Path) -> list[FileHash] | None:
+    """The files of a folder's manifest; None where it has none.
+
+    Raises:
+        WorkerError: ModelInvalid, the manifest is not one.
+    """
+    path = folder / MANIFEST_NAME
+    return _read(path) if path.is_file() else None
 
 
 def verify(folder: Path, *, expected_digest: str) -> str | None:
@@ -68,11 +82,10 @@ def verify(folder: Path, *, expected_digest: str) -> str | None:
         WorkerError: ModelInvalid, with the files that differ or both digests.
     """
     with refusals_of_files(folder):
-        path = folder / MANIFEST_NAME
-        if not path.is_file():
+        listed = read_listing(folder)
+        if listed is None:
             return _checked_digest(digest_of(hash_files(folder)), expected_digest, folder) if expected_digest else None
-        listed = _read(path)
-        digest = _checked_digest(digest_of(listed), expected_digest or digest_of(listed), path)
+        digest = _checked_digest(digest_of(listed), expected_digest or digest_of(listed), folder / MANIFEST_NAME)
         by_size = differences_in_size(listed, file_sizes(folder))
         if str(by_size):
             raise _differs(folder, by_size)
