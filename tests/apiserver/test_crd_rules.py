@@ -71,6 +71,7 @@ def refusal(kubectl: Kubectl, manifest: dict[str, Any]) -> str:
 
 
 AUTOSCALING = {"maxReplicas": 4, "metrics": PROMETHEUS}
+SHARED = {"model.source": {"pvc": {"claimName": "models"}}}
 SIZES, ADDRESS = "server.sizes", "autoscaling.metrics.prometheus.address"
 
 RULES: list[tuple[dict[str, Any], str]] = [
@@ -96,6 +97,29 @@ RULES: list[tuple[dict[str, Any], str]] = [
     ({"model.source": {"pvc": {"claimName": "m", "path": ".."}}}, 'the path must not contain ".."'),
     ({"model.source": {"hostPath": {"path": "data"}}}, "the path must be absolute, beginning with /"),
     ({"model.source": {"hostPath": {"path": "/data/../etc"}}}, 'the path must not contain ".."'),
+    ({"model.prefetch": {"pvc": {"claimName": "c"}}}, "the demo checkpoint lies inside the image: leave prefetch out"),
+    ({**SHARED, "model.prefetch": {}}, "give exactly one of hostPath and pvc"),
+    (
+        {**SHARED, "model.prefetch": {"hostPath": {"path": "/c"}, "pvc": {"claimName": "c"}}},
+        "give exactly one of hostPath and pvc",
+    ),
+    ({**SHARED, "model.prefetch": {"hostPath": {}}}, "spec.model.prefetch.hostPath.path: Required value"),
+    ({**SHARED, "model.prefetch": {"hostPath": {"path": "c"}}}, "the folder for copies must be an absolute path"),
+    (
+        {**SHARED, "model.prefetch": {"hostPath": {"path": "/c/.."}}},
+        'the folder for copies must not contain ".."',
+    ),
+    ({**SHARED, "model.prefetch": {"hostPath": {"path": "//"}}}, "must not be the whole disk of the node"),
+    ({**SHARED, "model.prefetch": {"pvc": {}}}, "spec.model.prefetch.pvc.claimName: Required value"),
+    (
+        {**SHARED, "model.prefetch": {"pvc": {"claimName": "Fast"}}},
+        "the name of the claim for copies must be a DNS-1123",
+    ),
+    ({**SHARED, "model.prefetch": {"pvc": {"claimName": "models"}}}, "the claim for copies is the source itself"),
+    (
+        {"model.source": {"hostPath": {"path": "/m/q"}}, "model.prefetch": {"hostPath": {"path": "/m/q/c"}}},
+        "the folder for copies lies inside the source",
+    ),
     # server
     ({"server.image": UNSET}, "spec.server.image: Required value"),
     ({"server.image": "a b"}, "the image must be a reference such as registry/name:tag, without white space"),
@@ -219,6 +243,9 @@ GOOD: list[dict[str, Any]] = [
     {"model.source": {"pvc": {"claimName": "models"}}},
     {"model.source": {"pvc": {"claimName": "models.v1", "path": "a/b..c/d"}}},
     {"model.source": {"hostPath": {"path": "/data/models"}}},
+    {**SHARED, "model.prefetch": {"hostPath": {"path": "/data/copies"}}},
+    {**SHARED, "model.prefetch": {"pvc": {"claimName": "fast.v1"}}},
+    {"model.source": {"hostPath": {"path": "/m/q"}}, "model.prefetch": {"hostPath": {"path": "/m/qc"}}},
     {"model.name": "x" * 128, "model.revision": "release of 3 November"},
     {SIZES: ["64x2048", "2048x64", "768x576"]},
     {SIZES: [f"{64 + 32 * i}x64" for i in range(16)]},

@@ -92,6 +92,10 @@ HOST_SOURCE: dict[str, Any] = {"model.source": {"hostPath": {"path": "/etc"}}}
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (HOST_SOURCE, "spec.model.source.hostPath reads a folder of the node"),
     (
+        {"model.source": {"pvc": {"claimName": "m"}}, "model.prefetch": {"hostPath": {"path": "/etc"}}},
+        "spec.model.prefetch.hostPath writes into a folder of the node",
+    ),
+    (
         {"server.volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "hostPath": {"path": "/etc"}}]},
         "a hostPath in spec.server.volumes reaches a folder of the node",
     ),
@@ -104,6 +108,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 PASSES: list[dict[str, Any]] = [
     {},
     {"model.source": {"pvc": {"claimName": "models"}}},
+    {"model.source": {"pvc": {"claimName": "m"}}, "model.prefetch": {"pvc": {"claimName": "fast"}}},
     {"server.volumes": [{"name": "a", "secret": {"secretName": "s"}}]},
     {"accelerator": {"injection": "Plugin"}},
     {"accelerator": {"injection": "DRA"}},
@@ -112,7 +117,7 @@ PASSES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "words"), REFUSED, ids=[next(iter(changes)) for changes, _ in REFUSED])
+@pytest.mark.parametrize(("changes", "words"), REFUSED, ids=[next(reversed(changes)) for changes, _ in REFUSED])
 def test_what_reaches_the_node_is_refused_with_words(kubectl: Kubectl, changes: dict[str, Any], words: str) -> None:
     assert words in refusal(kubectl, resource(changes))
 
@@ -123,7 +128,7 @@ def test_what_does_not_reach_the_node_passes(kubectl: Kubectl, changes: dict[str
 
 
 @pytest.mark.parametrize("namespace", [EXEMPT, LAX])
-@pytest.mark.parametrize("changes", [changes for changes, _ in REFUSED], ids=[next(iter(c)) for c, _ in REFUSED])
+@pytest.mark.parametrize("changes", [changes for changes, _ in REFUSED], ids=[next(reversed(c)) for c, _ in REFUSED])
 def test_what_an_administrator_allows_passes(kubectl: Kubectl, namespace: str, changes: dict[str, Any]) -> None:
     try_out(kubectl, resource(changes, namespace=namespace))
 

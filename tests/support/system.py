@@ -53,6 +53,7 @@ def image_edit_deployment(
     steps: int = 16,
     hard_limit: int = 50,
     source: dict[str, Any] | None = None,
+    prefetch: dict[str, Any] | None = None,
     accelerator: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A manifest of the resource with the demo checkpoint on a simulated card."""
@@ -67,6 +68,8 @@ def image_edit_deployment(
         "accelerator": accelerator or {"device": "cpu", "resourceName": "huawei.com/Ascend910", "count": 1},
         "rollout": {"strategy": strategy},
     }
+    if prefetch is not None:
+        spec["model"]["prefetch"] = prefetch
     if replicas is not None:
         spec["replicas"] = replicas
     if autoscaling is not None:

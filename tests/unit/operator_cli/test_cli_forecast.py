@@ -111,3 +111,24 @@ def test_the_steps_tell_the_order() -> None:
     kinds = [next(key for key in ("creates", "scales", "serves", "drains") if key in word) for word in words]
     assert kinds[:4] == ["creates", "scales", "serves", "drains"]
     assert [step.at_s for step in went(free=1).steps] == sorted(step.at_s for step in went(free=1).steps)
+
+
+def test_copies_come_first_and_cost_no_time_without_a_warm_pod() -> None:
+    model = {"name": "qwen", "revision": "b", "source": {"pvc": {"claimName": "models"}}}
+    old = core.resource()
+    observed = Observed(
+        deployments=(core.deployment(1, revision_hash(old)),),
+        pods=served(1, old),
+        service_exists=True,
+        service_matches=True,
+        cards=Known(value=CardLedger(allocatable=2, requested=1)),
+        nodes=Known(value={"n1": "u1", "n2": "u2"}),
+        status={"currentRevision": revision_hash(old), "lastGoodRevision": revision_hash(old)},
+    )
+    new = core.resource(model={**model, "prefetch": {"hostPath": {"path": "/data"}}})
+    result = forecast(new, observed, warmup_s=WARMUP_S, now=NOW)
+    assert (result.outcome, result.outage_s) == ("Complete", 0.0)
+    copies = [step.what for step in result.steps if step.what.startswith("copies the model to node")]
+    assert len(copies) == 2
+    before = [step.what for step in result.steps]
+    assert before.index(copies[-1]) < next(at for at, what in enumerate(before) if "scales" in what)

@@ -7,6 +7,7 @@ wrong assumption of the plan shows as a broken invariant here.
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +18,10 @@ from imageedit_operator.core.actions import (
     ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
+    CreateJob,
     DeleteBudget,
     DeleteDeployment,
+    DeleteJob,
     DeletePod,
     DrainPod,
     Plan,
@@ -33,6 +36,7 @@ from imageedit_operator.core.observed import (
     Known,
     Observed,
     ObservedDeployment,
+    ObservedJob,
     ObservedPod,
     QueueSample,
     SickNode,
@@ -99,6 +103,20 @@ class Pod:
 
 
 @dataclass(kw_only=True)
+class Job:
+    manifest: dict[str, Any]
+    uid: str
+    place: str
+    ticks_left: int
+    ended_at: float = 0.0
+    failed: bool = False
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["metadata"]["name"])
+
+
+@dataclass(kw_only=True)
 class Cluster:
     """One resource, its children and the cards of one node."""
 
@@ -124,6 +142,19 @@ class Cluster:
     """Controllers and kubelet act in some ticks only."""
     dies: float = 0.0
     """How likely it is that the operator dies in a tick, between any two of its writes."""
+    nodes: tuple[str, ...] = ("node-1",)
+    """All of them have cards; pods land on any of them."""
+    nodes_known: bool = True
+    machines: dict[str, str] = field(default_factory=dict)
+    """Uid of a node that was made anew under its name."""
+    copy_ticks: int = 5
+    bad_nodes: frozenset[str] = frozenset()
+    """A copy fails there."""
+    jobs: dict[str, Job] = field(default_factory=dict)
+    copies: set[tuple[str, str]] = field(default_factory=set)
+    """Name of a copy and the node that has it."""
+    wanted_copies: dict[str, str] = field(default_factory=dict)
+    """Name of the copy that pods of a revision mount, by hash."""
     two_operators: bool = False
     """Two of them act on the same look."""
     now: float = 1_000_000.0
@@ -172,6 +203,7 @@ class Cluster:
             assert self.last is not None
             same = not self.last.actions and self.status == before and not any(pod.terminating for pod in self.pods)
             waiting = any(self._may_become_ready(pod) for pod in self.pods)
+            waiting = waiting or any(job.ticks_left > 0 for job in self.jobs.values())
             quiet = quiet + 1 if same and not waiting else 0
             # Grace times pass quietly, so a state that is not ready must stay for longer.
             if quiet >= (3 if self.condition("Ready")["status"] == "True" else 120):
@@ -218,6 +250,7 @@ class Cluster:
         self._carry_out(made)
         if self._acts():
             self._replica_sets()
+        self._job_controller()
         self._schedule()
         for pod in list(self.pods):
             if self._acts():
@@ -256,9 +289,55 @@ class Cluster:
             service_exists=self.service,
             service_matches=self.service,
             cards=self._ledger(),
+            jobs=tuple(map(self._observe_job, self.jobs.values())),
+            nodes=self._nodes(),
             queue=self.queue,
             status=self.status,
         )
+
+    def _nodes(self) -> Known[Mapping[str, str]] | Unknown:
+        if not self.nodes_known:
+            return Unknown(reason="Forbidden", message="nodes may not be read")
+        return Known(value={name: self.machines.get(name, f"uid-{name}") for name in self.nodes})
+
+    def _observe_job(self, job: Job) -> ObservedJob:
+        labels = job.manifest["metadata"]["labels"]
+        state = "Active" if job.ticks_left > 0 else "Failed" if job.failed else "Complete"
+        return ObservedJob(
+            name=job.name,
+            uid=job.uid,
+            revision_hash=labels["imageedit.dev/revision"],
+            copy_key=labels["imageedit.dev/copy"],
+            place=job.place,
+            node_uid=job.manifest["metadata"]["annotations"]["imageedit.dev/node-uid"],
+            state=state,
+            message="ModelInvalid: transformer/x is not the file of the manifest" if state == "Failed" else "",
+            ended_at=job.ended_at,
+        )
+
+    def _job_controller(self) -> None:
+        for job in self.jobs.values():
+            if job.ticks_left > 0 and self._acts():
+                job.ticks_left -= 1
+                job.failed = job.ticks_left == 0 and job.place in self.bad_nodes
+                if job.ticks_left == 0 and not job.failed:
+                    job.ended_at = self.now
+                    self._copy(job)
+
+    def _copy(self, job: Job) -> None:
+        (container,) = job.manifest["spec"]["template"]["spec"]["containers"]
+        _, _, target, *options = container["args"]
+        name = target.rpartition("/")[2]
+        given = dict(option.removeprefix("--").split("=", 1) for option in options)
+        if "remove-others" in given:
+            stay = {name, *given["keep"].split(",")}
+            self.copies = {(copy, node) for copy, node in self.copies if node != job.place or copy in stay}
+        self.copies.add((name, job.place))
+
+    def _has_files(self, pod: Pod) -> bool:
+        """Whether the kubelet can mount the folder that the pod's template names."""
+        wanted = self.wanted_copies.get(pod.hash, "")
+        return not wanted or (wanted, pod.node) in self.copies
 
     def _ledger(self) -> Known[CardLedger] | Unknown:
         if not self.cards_known:
@@ -371,6 +450,10 @@ class Cluster:
                         replicas=action.manifest["spec"]["replicas"],
                         rendered=meta["annotations"][RENDERED],
                     )
+                    for volume in action.manifest["spec"]["template"]["spec"]["volumes"]:
+                        if volume["name"] == "models" and "/copies/" in volume.get("hostPath", {}).get("path", ""):
+                            folder = volume["hostPath"]["path"].rpartition("/")[2]
+                            self.wanted_copies[meta["labels"]["imageedit.dev/revision"]] = folder
                     revision = self.manifest["spec"]["model"]["revision"]
                     if revision in self.behaviour:
                         self.behaviour[meta["labels"]["imageedit.dev/revision"]] = self.behaviour[revision]
@@ -384,6 +467,16 @@ class Cluster:
                 assert not [pod for pod in self.pods if pod.hash == item.hash]
                 del self.deployments[action.name]
             case DeleteDeployment():
+                pass
+            case CreateJob(manifest=manifest, place=place):
+                name = manifest["metadata"]["name"]
+                if name not in self.jobs:
+                    self._names += 1
+                    made = Job(manifest=dict(manifest), uid=f"j{self._names}", place=place, ticks_left=self.copy_ticks)
+                    self.jobs[name] = made
+            case DeleteJob(name=name, uid=uid) if name in self.jobs and self.jobs[name].uid == uid:
+                del self.jobs[name]
+            case DeleteJob():
                 pass
             case PostEvent():
                 self.events.append(action)
@@ -445,7 +538,8 @@ class Cluster:
                 continue
             if not needs_card or self._taken() < self._allocatable():
                 pod.card = self._give_card() if needs_card else None
-                pod.node, pod.unschedulable_since, pod.scheduled_at = "node-1", None, self.now
+                node = self._random.choice(self.nodes)
+                pod.node, pod.unschedulable_since, pod.scheduled_at = node, None, self.now
             elif pod.unschedulable_since is None:
                 pod.unschedulable_since = self.now
 
@@ -458,6 +552,8 @@ class Cluster:
         if self.sick_kills and pod.card in self.sick and pod.started:
             pod.started, pod.ready, pod.running, pod.restarts = False, False, 0, pod.restarts + 1
         if not pod.node or pod.failed or self._broken(pod) in ("crash", "image"):
+            return
+        if not pod.started and not self._has_files(pod):
             return
         if not pod.started:
             pod.started, pod.container = True, pod.container + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -43,11 +44,18 @@ def test_the_deadline_follows_the_table(wanted_s: float | None, warmup: dict[str
     ],
 )
 def test_a_pod_is_late_from_its_node_or_its_restart(pod: ObservedPod, late: bool) -> None:
-    (marked,) = expectations.mark([pod], digests={}, deadline_s=600.0, now=NOW)
+    (marked,) = expectations.mark([pod], digests={}, files_at={}, deadline_s=600.0, now=NOW)
     assert marked.overdue_s == (600.0 if late else 0.0)
 
 
 def test_a_pod_gets_the_digest_of_its_revision() -> None:
     pods = [starting_pod("a"), starting_pod("b", revision_hash="other")]
-    marked = expectations.mark(pods, digests={HASH: "sha256:cd"}, deadline_s=600.0, now=NOW)
+    marked = expectations.mark(pods, digests={HASH: "sha256:cd"}, files_at={}, deadline_s=600.0, now=NOW)
     assert [pod.expected_digest for pod in marked] == ["sha256:cd", ""]
+
+
+@pytest.mark.parametrize(("files_at", "overdue"), [(inf, False), (NOW - 599.0, False), (NOW - 600.0, True)])
+def test_a_pod_that_waits_for_the_copy_of_its_files_has_its_time_from_then_on(files_at: float, overdue: bool) -> None:
+    pod = starting_pod(scheduled_at=1.0)
+    (marked,) = expectations.mark([pod], digests={}, files_at={pod.uid: files_at}, deadline_s=600.0, now=NOW)
+    assert bool(marked.overdue_s) == overdue

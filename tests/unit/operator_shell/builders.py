@@ -76,7 +76,7 @@ def holder(node: str, cards: int = 1, *, resource: str = CARD, **status: Any) ->
 def node(name: str = "node-1", cards: int = 2, *, ready: str = "True", **spec: Any) -> Manifest:
     """A node with cards."""
     return {
-        "metadata": {"name": name},
+        "metadata": {"name": name, "uid": f"uid-{name}"},
         "spec": spec,
         "status": {"allocatable": {"cpu": "8", CARD: str(cards)}, "conditions": [{"type": "Ready", "status": ready}]},
     }

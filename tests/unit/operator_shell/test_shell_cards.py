@@ -298,3 +298,35 @@ async def test_a_node_that_takes_no_pods_is_listed_with_its_sick_cards_but_offer
     found = await CardBook(kube, clock=Clock(), devices=Plugin(("c0",))).read(resource=CARD, count=1, place=PLACE)
     assert isinstance(found, Known)
     assert (found.value.free, found.value.sick_nodes["node-1"].free) == (0, 0)
+
+
+# --- nodes
+
+
+async def nodes_of(kube: MemoryKube, *, count: int = 1) -> Known[Mapping[str, str]] | Unknown:
+    return await CardBook(kube, clock=Clock()).nodes(resource=CARD, count=count, place=PLACE)
+
+
+async def test_the_nodes_are_those_that_could_run_a_pod_whether_or_not_a_card_is_free() -> None:
+    kube = with_cards(
+        node("full", cards=1),
+        holder("full"),
+        node("small", cards=1),
+        node("large", cards=2),
+        node("gone", ready="False"),
+        node("cordoned", unschedulable=True),
+        node("foreign", taints=[{"key": "other", "effect": "NoSchedule"}]),
+        node("tainted", taints=[{"key": CARD, "effect": "NoSchedule"}]),
+    )
+    assert await nodes_of(kube) == Known(value={name: f"uid-{name}" for name in ("full", "small", "large", "tainted")})
+    large = sick_node(cards=4, allocatable=0)
+    assert await nodes_of(with_cards(large), count=2) == Known(value={"node-1": "uid-node-1"})
+    assert await nodes_of(kube, count=2) == Known(value={"large": "uid-large", "tainted": "uid-tainted"})
+
+
+async def test_nodes_that_may_not_be_read_are_unknown() -> None:
+    kube = with_cards(node())
+    kube.refuse["list nodes"] = FORBIDDEN
+    answer = await nodes_of(kube)
+    assert isinstance(answer, Unknown)
+    assert answer.reason == "Forbidden"

@@ -13,7 +13,9 @@ from imageedit_operator.core.actions import (
     ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
+    CreateJob,
     DeleteDeployment,
+    DeleteJob,
     DeletePod,
     DrainPod,
     PostEvent,
@@ -55,6 +57,22 @@ async def test_a_service_is_applied() -> None:
     kube = cluster()
     await execute(kube, ApplyService(manifest={"metadata": {"name": "edit"}}))
     assert kube.writes() == [("apply", "services", "edit")]
+
+
+async def test_a_job_is_created_and_never_written_over() -> None:
+    kube = cluster()
+    made = CreateJob(manifest={"metadata": {"name": "edit-prefetch-1"}}, place="n1")
+    await execute(kube, made)
+    with pytest.raises(WorldMoved):
+        await execute(kube, made)
+    assert kube.writes() == [("create", "jobs", "edit-prefetch-1")]
+    assert describe(made) == "CreateJob(name='edit-prefetch-1')"
+
+
+async def test_a_job_is_deleted_by_its_uid() -> None:
+    kube = cluster()
+    await execute(kube, DeleteJob(name="edit-prefetch-1", uid="u", why="no copy is wanted"))
+    assert kube.writes() == [("delete", "jobs", "edit-prefetch-1")]
 
 
 async def test_a_template_of_claims_is_applied() -> None:

@@ -185,3 +185,29 @@ async def test_a_pod_that_stays_silent_is_unreachable() -> None:
         released.set()
     assert isinstance(report, Unknown)
     assert (report.reason, "0.05 s" in report.message) == ("Unreachable", True)
+
+
+ON_NODES = {
+    "name": "m",
+    "revision": "1",
+    "source": {"pvc": {"claimName": "models"}},
+    "prefetch": {"hostPath": {"path": "/data"}},
+}
+
+
+async def test_the_nodes_are_read_only_where_copies_are_wanted_on_them() -> None:
+    kube = cluster((NODES, node("n1")))
+    assert (await look(kube, custom_resource(model=ON_NODES))).nodes == Known(value={"n1": "uid-n1"})
+    in_claim = {**ON_NODES, "prefetch": {"pvc": {"claimName": "fast"}}}
+    cpu = {"device": "cpu", "resourceName": ""}
+    for manifest in (
+        custom_resource(),
+        custom_resource(model=in_claim),
+        custom_resource(model=ON_NODES, accelerator=cpu),
+    ):
+        assert isinstance((await look(kube, manifest)).nodes, Unknown)
+
+
+async def test_pods_of_jobs_are_none_of_the_resources_pods() -> None:
+    copier = pod("edit-prefetch-1-x", metadata={"labels": {"imageedit.dev/prefetch": "edit"}})
+    assert (await look(cluster((PODS, copier)), custom_resource(model=ON_NODES))).pods == ()

@@ -22,9 +22,14 @@ class ConditionView:
     """How long it has had this status."""
 
 
+_COMES = ("Stopped", "Starting", "Prefetching", "PlannedReplacement")
+"""Why nothing answers that time alone cures."""
+
+
 # | condition                        | status | reason                       | level  |
 # | Available, Ready                 | True   |                              | fine   |
 # | Available                        | False  | Stopped, Starting,           | moving |
+# |                                  |        | Prefetching,                 |        |
 # |                                  |        | PlannedReplacement           |        |
 # | Available                        | False  | else                         | bad    |
 # | Ready                            | False  |                              | moving |
@@ -34,7 +39,8 @@ class ConditionView:
 # | Progressing                      | False  | a fault                      | bad    |
 # | RolloutStuck, WaitingForCard     | True   |                              | bad    |
 # | Degraded                         | True   |                              | bad    |
-# | RolloutStuck                     | False  | Paused, CanaryHold           | moving |
+# | RolloutStuck                     | False  | Paused, Prefetching,         | moving |
+# |                                  |        | CanaryHold                   |        |
 # | RolloutStuck, WaitingForCard     | False  |                              | fine   |
 # | Degraded                         | False  |                              | fine   |
 # | ScalingActive, MetricsAvailable  | False  | AutoscalingOff,              | fine   |
@@ -52,13 +58,13 @@ def level(kind: str, status: str, reason: str) -> str:  # noqa: PLR0911 - one re
     if status not in ("True", "False"):
         return "bad"
     if kind == "Available":
-        return "fine" if true else "moving" if reason in ("Stopped", "PlannedReplacement", "Starting") else "bad"
+        return "fine" if true else "moving" if reason in _COMES else "bad"
     if kind == "Ready":
         return "fine" if true else "moving"
     if kind == "Progressing":
         return "moving" if true or reason == "Paused" else "fine" if reason == "Complete" else "bad"
     if kind in ("RolloutStuck", "WaitingForCard", "Degraded"):
-        return "bad" if true else "moving" if reason in ("Paused", "CanaryHold") else "fine"
+        return "bad" if true else "moving" if reason in ("Paused", "Prefetching", "CanaryHold") else "fine"
     if kind == "ChildrenIntact":
         return "fine" if true else "bad"
     if kind in ("ScalingActive", "MetricsAvailable"):

@@ -10,6 +10,7 @@ from imageedit_operator.cli.model import Model
 from imageedit_operator.core.actions import (
     Action,
     CreateDeployment,
+    CreateJob,
     DeleteDeployment,
     DeletePod,
     ScaleDeployment,
@@ -140,6 +141,8 @@ def _note(notes: _Notes, action: Action, at_s: float) -> None:
             words = f"creates Deployment {manifest['metadata']['name']}"
         case ScaleDeployment(name=name, replicas=replicas, why=why):
             words = f"scales {name} to {replicas}: {why}"
+        case CreateJob(place=place):
+            words = f"copies the model to {f'node {place}' if place else 'the claim'} first, however long that takes"
         case SetGate(pod=pod, value=True):
             words = f"pod {pod} is warm and serves"
         case SetGate(pod=pod, reason=reason) if reason == DRAINING:

@@ -12,7 +12,9 @@ from imageedit_operator.core.actions import (
     ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
+    CreateJob,
     DeleteDeployment,
+    DeleteJob,
     DeletePod,
     DrainPod,
     ScaleDeployment,
@@ -25,13 +27,18 @@ from imageedit_operator.core.observed import (
     Known,
     Observed,
     ObservedDeployment,
+    ObservedJob,
     ObservedPod,
     Unknown,
     WarmReport,
 )
 from imageedit_operator.core.pods import holds_card, is_active, is_serving
+from imageedit_operator.core.prefetch_job import COPY_LABEL, NODE_UID
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.situation import work_s
+
+SOME_NODE = "of a new pod"
+"""Stands for the node that a pod gets, where nobody may know them."""
 
 GONE_AFTER_S = 2.0
 """From the deletion of an idle pod until its card is free."""
@@ -51,6 +58,7 @@ class Model:
     status: Mapping[str, Any] = field(default_factory=dict)
     deployments: dict[str, ObservedDeployment] = field(default_factory=dict)
     pods: dict[str, ObservedPod] = field(default_factory=dict)
+    jobs: dict[str, ObservedJob] = field(default_factory=dict)
     _service: bool = False
     _claims: bool = False
     _warm_at: dict[str, float] = field(default_factory=dict)
@@ -65,6 +73,7 @@ class Model:
         self._claims = self.observed.claims_exist
         self.deployments = {item.name: item for item in self.observed.deployments}
         self.pods = {pod.uid: pod for pod in self.observed.pods}
+        self.jobs = {job.name: _copied(job) for job in self.observed.jobs}
         for pod in self.pods.values():
             if pod.terminating:
                 self._gone_at[pod.uid] = self.now + GONE_AFTER_S
@@ -93,6 +102,7 @@ class Model:
             self.observed,
             deployments=tuple(self.deployments.values()),
             pods=tuple(self.pods.values()),
+            jobs=tuple(self.jobs.values()),
             service_exists=self._service or self.observed.service_exists,
             service_matches=self._service,
             claims_exist=self._claims,
@@ -114,6 +124,11 @@ class Model:
                 self.deployments[name] = replace(self.deployments[name], replicas=replicas)
             case DeleteDeployment(name=name):
                 self.deployments.pop(name, None)
+            case CreateJob(manifest=manifest, place=place):
+                job = _job(manifest, place, self.now)
+                self.jobs[job.name] = job
+            case DeleteJob(name=name):
+                self.jobs.pop(name, None)
             case SetGate(uid=uid) | DrainPod(uid=uid) | SetDeletionCost(uid=uid) | DeletePod(uid=uid) if (
                 uid in self.pods
             ):
@@ -209,9 +224,13 @@ class Model:
             words = f"Insufficient {self.resource.accelerator.extended_resource}"
             return replace(pod, unschedulable=True, unschedulable_since=since, unschedulable_message=words)
         self._warm_at[pod.uid] = self.now + self.warmup_s
-        placed = replace(pod, node="node", unschedulable=False, unschedulable_message="", scheduled_at=self.now)
+        placed = replace(pod, node=self._node(), unschedulable=False, unschedulable_message="", scheduled_at=self.now)
         self.pods[pod.uid] = placed  # the next one in this look sees its card taken
         return placed
+
+    def _node(self) -> str:
+        nodes = self.observed.nodes
+        return min(nodes.value, default=SOME_NODE) if isinstance(nodes, Known) else SOME_NODE
 
     def _kubelet(self, pod: ObservedPod) -> ObservedPod:
         if pod.terminating or not pod.node or not is_active(pod):
@@ -258,3 +277,22 @@ class Model:
             return given - self._held()
         ledger: CardLedger = self.observed.cards.value
         return ledger.allocatable - self._others - self._held()
+
+
+def _job(manifest: Mapping[str, Any], place: str, now: float) -> ObservedJob:
+    """How long a copy takes nobody knows beforehand, and no pod waits for it: here it is there at once."""
+    metadata = manifest["metadata"]
+    return ObservedJob(
+        name=metadata["name"],
+        uid=f"new-{metadata['name']}",
+        revision_hash=metadata["labels"]["imageedit.dev/revision"],
+        copy_key=metadata["labels"][COPY_LABEL],
+        place=place,
+        node_uid=metadata["annotations"][NODE_UID],
+        state="Complete",
+        ended_at=now,
+    )
+
+
+def _copied(job: ObservedJob) -> ObservedJob:
+    return replace(job, state="Complete", message="") if job.state == "Active" else job

@@ -116,6 +116,24 @@ class DeletePod:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CreateJob:
+    """A Job that copies the model, only when it does not exist yet."""
+
+    manifest: Mapping[str, Any]
+    place: str
+    """The node's name; empty for a claim."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeleteJob:
+    """Delete such a Job with its pods; what it copied stays."""
+
+    name: str
+    uid: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PostEvent:
     """A Kubernetes Event on the resource, on a transition only."""
 
@@ -136,6 +154,8 @@ Action: TypeAlias = (
     | DrainPod
     | SetDeletionCost
     | DeletePod
+    | CreateJob
+    | DeleteJob
     | PostEvent
 )
 

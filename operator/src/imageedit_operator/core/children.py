@@ -55,7 +55,7 @@ def create(resource: ImageEditDeployment, hash_: str, *, replicas: int) -> tuple
 
 # | of this resource there is             | the start is held | the new Deployment's replicas |
 # | a Deployment, or a pod, of any kind   | any               | none: the rollout decides     |
-# | nothing                               | paused            | none                          |
+# | nothing                               | paused, no copies | none                          |
 # | nothing                               | no                | all that are wanted           |
 def first_replicas(owned: Sequence[ObservedDeployment], pods: Sequence[ObservedPod], *, held: bool, wanted: int) -> int:
     """With nothing to replace there is nothing to weigh, so the first revision need not be scaled by a later plan."""

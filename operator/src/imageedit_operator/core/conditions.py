@@ -39,12 +39,12 @@ REASONS = frozenset(
         "Serving", "AllPodsServe", "Complete", "Stopped", "Scheduled", "NoCardAsked", "Fresh", "QueueDepth",
         "NoFault",
         # on the way
-        "Starting", "RollingOut", "RollingBack", "CanaryHold", "Paused", "Moving", "NoRollout",
+        "Starting", "RollingOut", "RollingBack", "CanaryHold", "Paused", "Prefetching", "Moving", "NoRollout",
         "PlannedReplacement", "ScalingDown", "WaitingForCard", "Unschedulable",
         # what others did to the children
         "AsWritten", "FieldsChanged", "Orphaned",
         # faults of pods and of names
-        *ADVICE, "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
+        *ADVICE, "PrefetchFailed", "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
         # faults of nodes
         "DeviceUnhealthy", "UnexpectedAdmission", "RuntimeClassMissing", "FailedCreate",
         # scaling

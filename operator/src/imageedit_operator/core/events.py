@@ -20,6 +20,8 @@ _GATE_FAULTS = frozenset({CHECK_FAILED, WRONG_REVISION, DIGEST_MISMATCH, RESTART
 # | a time without a warm pod was announced          | Warning | PlannedOutage     |
 # | the desired number changed                       | Normal  | Scaled            |
 # | the rollout is paused, or holds at its canary    | Normal  | Paused, CanaryHold|
+# | the rollout waits for copies of the model        | Normal  | Prefetching       |
+# | one more copy of the model failed at rest        | Warning | PrefetchFailed    |
 # | Progressing took a failure's reason              | Warning | the reason        |
 # | Degraded took a reason that Progressing has not  | Warning | the reason        |
 # | a pod was chosen to leave its sick card          | Warning | PodReplaced       |
@@ -36,6 +38,7 @@ def transitions(
         *_of_progress(previous, status),
         *_of_fault(previous, status),
         *_of_sick_cards(previous, status),
+        *_of_prefetch(previous, status),
     ]
     for action in actions:
         if isinstance(action, SetGate) and not action.value and action.reason in _GATE_FAULTS:
@@ -84,7 +87,7 @@ def _of_progress(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iter
         return
     if after["reason"] == "PlannedReplacement":
         yield _warning("PlannedOutage", after["message"])
-    elif after["reason"] in ("Paused", "CanaryHold"):
+    elif after["reason"] in ("Paused", "Prefetching", "CanaryHold"):
         yield _normal(after["reason"], after["message"])
     elif after["status"] == "False" and after["reason"] != "Complete":
         yield _warning(after["reason"], after["message"])
@@ -100,6 +103,13 @@ def _of_fault(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterabl
 def _of_sick_cards(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
     for case in relief.chosen_between(previous, status):
         yield _warning("PodReplaced", f"pod {case.pod} leaves card {case.card} of node {case.node}, which is sick")
+
+
+def _of_prefetch(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
+    """While it holds a rollout, Progressing says it already."""
+    before, after = previous.get("prefetch", {}), status.get("prefetch", {})
+    if after.get("failed", 0) > before.get("failed", 0) and find(status, "Progressing")["reason"] != "PrefetchFailed":
+        yield _warning("PrefetchFailed", str(after.get("message", "")))
 
 
 def _normal(reason: str, message: str) -> PostEvent:

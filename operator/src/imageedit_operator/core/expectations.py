@@ -32,22 +32,30 @@ def deadline_s(wanted_s: float | None, status: Mapping[str, Any]) -> float:
 
 
 def mark(
-    pods: Iterable[ObservedPod], *, digests: Mapping[str, str], deadline_s: float, now: float
+    pods: Iterable[ObservedPod],
+    *,
+    digests: Mapping[str, str],
+    files_at: Mapping[str, float],
+    deadline_s: float,
+    now: float,
 ) -> tuple[ObservedPod, ...]:
-    """The pods with what is expected of them; `digests` by revision hash."""
+    """The pods with what is expected of them.
+
+    `digests` are by revision hash. `files_at` is by uid: when the files that a pod waited for came to its node.
+    """
     return tuple(
         replace(
             pod,
             expected_digest=digests.get(pod.revision_hash, ""),
-            overdue_s=deadline_s if _is_overdue(pod, deadline_s, now) else 0.0,
+            overdue_s=deadline_s if _is_overdue(pod, files_at.get(pod.uid, 0.0), deadline_s, now) else 0.0,
         )
         for pod in pods
     )
 
 
-def _is_overdue(pod: ObservedPod, deadline_s: float, now: float) -> bool:
-    """The time runs from its node, or from the moment at which a container that was warm restarted."""
+def _is_overdue(pod: ObservedPod, files_at: float, deadline_s: float, now: float) -> bool:
+    """The time runs from its node, from its files there, or from the moment at which a warm container restarted."""
     if not is_live(pod) or not pod.node or pod.scheduled_at <= 0 or is_serving(pod) or pod.gate is True:
         return False
-    since = max(pod.scheduled_at, pod.gate_since if pod.gate is False else 0.0)
+    since = max(pod.scheduled_at, files_at, pod.gate_since if pod.gate is False else 0.0)
     return now - since >= deadline_s

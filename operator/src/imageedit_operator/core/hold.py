@@ -1,4 +1,4 @@
-"""Whether a rollout is held: paused by the spec, or at its canary."""
+"""Whether a rollout is held: paused by the spec, before the model is copied, or at its canary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Hold:
     """A limit on how far a rollout goes for now."""
 
     reason: str
-    """Paused or CanaryHold."""
+    """Paused, Prefetching or CanaryHold."""
     message: str
     pods: int | None = None
     """Most pods of the new revision; None: as many as there are."""
@@ -29,15 +29,16 @@ class Hold:
         return 0 if self.pods is None else max(1, wanted - self.new_pods(wanted))
 
 
-# | first that fits                                    | hold       |
-# | no pods are wanted                                 | none       |
-# | nothing to replace, and the revision is good       | none       |
-# | rollout.paused                                     | Paused     |
-# | no rollout.canary, or a roll back                  | none       |
-# | nothing to replace                                 | none       |
-# | the revision was promoted by annotation            | none       |
-# | the canary's pods were all warm `hold` ago         | none       |
-# | else                                               | CanaryHold |
+# | first that fits                                    | hold        |
+# | no pods are wanted                                 | none        |
+# | nothing to replace, and the revision is good       | none        |
+# | rollout.paused                                     | Paused      |
+# | copies of the model are not there yet              | Prefetching |
+# | no rollout.canary, or a roll back                  | none        |
+# | nothing to replace                                 | none        |
+# | the revision was promoted by annotation            | none        |
+# | the canary's pods were all warm `hold` ago         | none        |
+# | else                                               | CanaryHold  |
 def find(
     rollout: Rollout,
     *,
@@ -45,19 +46,23 @@ def find(
     good: bool,
     replaces: bool,
     promoted: str,
+    prefetching: str,
     record: Record | None,
     wanted: int,
     now: float,
 ) -> Hold | None:
     """What holds the rollout to `target`.
 
-    `good` says that the target was complete before, `replaces` that older pods are there.
+    `good` says that the target was complete before, `replaces` that older pods are there, `prefetching` what is
+    said of copies that are not there yet, empty when all are.
     """
     if wanted == 0 or (not replaces and good):
         return None
     if rollout.paused:
         words = "rollout.paused is set: no pod is replaced until it is false; the number of pods still follows"
         return Hold(reason="Paused", message=words)
+    if prefetching:
+        return Hold(reason="Prefetching", message=prefetching)
     canary = rollout.canary
     if canary is None or good or not replaces or promoted == target:
         return None

@@ -52,7 +52,7 @@ def deployment(resource: ImageEditDeployment, hash_: str, *, replicas: int = 0) 
             "namespace": resource.namespace,
             "labels": _revision_labels(resource, hash_),
             "annotations": {RECIPE: recipe(resource), RENDERED: _digest(template)},
-            "ownerReferences": [_owner(resource)],
+            "ownerReferences": [owner(resource)],
         },
         "spec": {
             "replicas": replicas,
@@ -107,7 +107,7 @@ def service(resource: ImageEditDeployment) -> dict[str, Any]:
             "namespace": resource.namespace,
             "labels": labels(resource),
             **({"annotations": annotations} if annotations else {}),
-            "ownerReferences": [_owner(resource)],
+            "ownerReferences": [owner(resource)],
         },
         "spec": {
             "type": resource.service.type,
@@ -127,7 +127,7 @@ def budget(resource: ImageEditDeployment, max_unavailable: int) -> dict[str, Any
             "name": resource.name,
             "namespace": resource.namespace,
             "labels": labels(resource),
-            "ownerReferences": [_owner(resource)],
+            "ownerReferences": [owner(resource)],
         },
         "spec": {
             "maxUnavailable": max_unavailable,
@@ -154,7 +154,7 @@ def claim_template(resource: ImageEditDeployment) -> dict[str, Any] | None:
             "name": claim_template_name(resource),
             "namespace": resource.namespace,
             "labels": labels(resource),
-            "ownerReferences": [_owner(resource)],
+            "ownerReferences": [owner(resource)],
         },
         "spec": {"spec": {"devices": {"requests": [{"name": CARD_REQUEST, "exactly": request}]}}},
     }
@@ -164,7 +164,8 @@ def _every_pod(resource: ImageEditDeployment) -> dict[str, str]:
     return {"imageedit.dev/deployment": resource.name, "app.kubernetes.io/component": "server"}
 
 
-def _owner(resource: ImageEditDeployment) -> dict[str, Any]:
+def owner(resource: ImageEditDeployment) -> dict[str, Any]:
+    """The reference by which a child goes with its resource."""
     return {
         "apiVersion": "imageedit.dev/v1alpha1",
         "kind": "ImageEditDeployment",

@@ -193,6 +193,28 @@ class SickNode:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ObservedJob:
+    """A Job that makes a local copy of the model."""
+
+    name: str
+    uid: str
+    revision_hash: str
+    copy_key: str
+    """Which files it copies where."""
+    place: str
+    """The node's name; empty for a claim."""
+    node_uid: str
+    """Of the node as it was known; empty where it was not. A new machine may come under an old name."""
+    state: str
+    """Active, Complete, Failed or Leaving."""
+    message: str = ""
+    """Why it failed, or what it waits for."""
+    ended_at: float = 0.0
+    """When it was complete."""
+    owned: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CardLedger:
     """Cards of the wanted resource on the nodes that could run our pods."""
 
@@ -242,6 +264,12 @@ class Observed:
     cards: Known[CardLedger] | Unknown = field(
         default_factory=lambda: Unknown(reason="NotAsked", message="nodes were not read")
     )
+    jobs: tuple[ObservedJob, ...] = ()
+    """Read only where copies are wanted, or were."""
+    nodes: Known[Mapping[str, str]] | Unknown = field(
+        default_factory=lambda: Unknown(reason="NotAsked", message="nodes were not read")
+    )
+    """Nodes that have such cards and take our pods, whether or not a card is free now: uid by name."""
     queue: Known[QueueSample] | Unknown = field(
         default_factory=lambda: Unknown(reason="NotAsked", message="Prometheus was not asked")
     )

@@ -18,6 +18,7 @@ from imageedit_operator.core import (
     hold,
     intact,
     manifests,
+    prefetch,
     record,
     refusals,
     relief,
@@ -71,19 +72,31 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     kept = {item.revision_hash for item in owned}
     revisions = history.revisions(observed.status, owned, observed.pods, _entry(resource, hash_))
     deadline_s = expectations.deadline_s(resource.rollout.progress_deadline_s, observed.status)
+    owned_pods = tuple(pod for pod in observed.pods if pod.revision_hash in kept)
+    copies = prefetch.look(
+        resource,
+        observed,
+        owned_pods,
+        revisions,
+        hash_=hash_,
+        given_up=goal.rolls_back,
+        good=target.last_good(observed.status) == hash_,
+    )
     ours = expectations.mark(
-        sick_cards.mark((pod for pod in observed.pods if pod.revision_hash in kept), observed.cards),
+        sick_cards.mark(owned_pods, observed.cards),
         digests=history.digests(revisions),
+        files_at=copies.files_at,
         deadline_s=deadline_s,
         now=now,
     )
     conflict = children.name_conflict(resource, observed, hash_)
     wanted, decision, scaling = demand.wanted_pods(resource, observed, memory.scaling, owned, ours, now=now)
     groups = fleet.groups(owned, ours, drain_timeout_s=resource.rollout.drain_timeout_s)
-    reserve = target.last_good(observed.status) if resource.rollout.paused else ""
+    reserve = target.last_good(observed.status) if resource.rollout.paused or copies.missing else ""
     pods = fleet.assemble(goal.revision, groups, ours, reserve=reserve)
     before = record.read(observed.status)
-    held = _hold(resource, observed, pods, goal=goal, before=before, wanted=wanted, now=now)
+    held = _hold(resource, observed, pods, goal=goal, prefetching=copies.words, before=before, wanted=wanted, now=now)
+    uncopied = copies.trouble if held is not None and held.reason == "Prefetching" else None
     trouble = fleet.first_trouble(pods) if pods is not None else None
     canary = held.new_pods(wanted) if held is not None and held.pods is not None else None
     followed = record.follow(before, goal.revision, pods, trouble=trouble, canary=canary, now=now)
@@ -116,10 +129,11 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     )
     needed = {hash_, goal.revision, target.last_good(observed.status)}
     actions += history.forget(owned, observed.pods, keep=needed, limit=resource.history_limit)
-    # Last: where the apiserver refuses a budget, everything else is done all the same.
+    # Last: where the apiserver refuses a budget or a Job, everything else is done all the same.
     actions += budget.changes(
         resource, observed.budgets, owned, ours, free=demand.free_places(resource, observed), now=now
     )
+    actions += copies.actions
     failure = target.judge(
         goal,
         observed.status,
@@ -135,7 +149,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         pods,
         step,
         decision=decision,
-        trouble=conflict or trouble,
+        trouble=conflict or trouble or uncopied,
         wanted=wanted,
         goal=goal,
         spec_hash=hash_,
@@ -155,6 +169,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         failure=failure,
         record=followed,
         cases=ill.cases,
+        prefetch=copies.status(),
     )
     after = status.build(found, facts, observed.status, now=now)
     ignored = None if resource.autoscaling is None else resource.replicas
@@ -166,7 +181,9 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     made = Plan(
         actions=(*actions, *posts),
         status=after,
-        requeue_after_s=_requeue(found, actions, remembers=_remembers(observed.status, after, owned)),
+        requeue_after_s=_requeue(
+            found, actions, remembers=_remembers(observed.status, after, owned), copying=copies.missing
+        ),
         reasons=_reasons(decision, after, actions, observed.status),
     )
     return made, PlanMemory(scaling=scaling, ignored_replicas=ignored)
@@ -182,6 +199,7 @@ def _hold(
     pods: Fleet | None,
     *,
     goal: Target,
+    prefetching: str,
     before: record.Record | None,
     wanted: int,
     now: float,
@@ -192,6 +210,7 @@ def _hold(
         good=goal.revision == target.last_good(observed.status),
         replaces=pods is not None and bool(pods.old),
         promoted=resource.promoted,
+        prefetching=prefetching,
         record=before,
         wanted=wanted,
         now=now,
@@ -224,15 +243,16 @@ def _warmups(ours: Sequence[ObservedPod], actions: Sequence[Action]) -> tuple[fl
 # | the status comes to name what a plan acts on        | at once   |
 # | something to do, or on its way                      | 2 s       |
 # | only the user, time or another's card can help      | 5 s       |
-# | at rest, autoscaling set, or pods on sick cards     | 5 s       |
+# | at rest; autoscaling, pods on sick cards, or a copy | 5 s       |
 # | at rest                                             | 120 s     |
-def _requeue(found: Situation, actions: Sequence[Action], *, remembers: bool) -> float:
+def _requeue(found: Situation, actions: Sequence[Action], *, remembers: bool, copying: bool) -> float:
     if remembers:
         return 0.0
     if not found.complete or actions:
         stuck = found.trouble is not None or found.unschedulable is not None or found.hold is not None
         return WATCHING_S if stuck and not actions else MOVING_S
-    return RESTING_S if found.decision is None and found.degraded is None else WATCHING_S
+    at_rest = found.decision is None and found.degraded is None and not copying
+    return RESTING_S if at_rest else WATCHING_S
 
 
 def _remembers(previous: Mapping[str, Any], after: Mapping[str, Any], owned: Sequence[ObservedDeployment]) -> bool:

@@ -6,7 +6,8 @@ import hashlib
 from typing import Any
 
 from imageedit_operator.core.injection import Injection, injection
-from imageedit_operator.core.resource import ImageEditDeployment, Source
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.revision import copy_name
 
 API_PORT = 8000
 PROBE_PORT = 8080
@@ -119,7 +120,7 @@ def _args(resource: ImageEditDeployment, hash_: str) -> list[str]:
     server, digest = resource.server, resource.model.manifest_digest
     settings = {
         "model-name": resource.model.name,
-        "model-dir": _model_dir(resource.model.source),
+        "model-dir": _model_dir(resource),
         "model-revision": resource.model.revision,
         "revision-hash": hash_,
         "device": resource.accelerator.device,
@@ -139,7 +140,10 @@ def _args(resource: ImageEditDeployment, hash_: str) -> list[str]:
     return [f"--{name}={value.replace('$', '$$')}" for name, value in settings.items()]
 
 
-def _model_dir(source: Source) -> str:
+def _model_dir(resource: ImageEditDeployment) -> str:
+    source, prefetch = resource.model.source, resource.model.prefetch
+    if prefetch is not None:
+        return f"{MODELS_DIR}/{copy_name(resource)}" if prefetch.kind == "pvc" else MODELS_DIR
     if source.kind == "demo":
         return "demo"
     if source.kind == "pvc" and source.path:
@@ -180,18 +184,27 @@ def _probe(path: str, *, delay_s: int, period_s: int, timeout_s: int, failures: 
 
 def _volumes(resource: ImageEditDeployment, injected: Injection) -> list[tuple[Item, Item]]:
     """Each volume of the operator's with its mount; the root file system is read-only."""
-    source = resource.model.source
-    volumes = [_scratch("tmp", "/tmp", TMP_LIMIT), _scratch("work", WORK_DIR, WORK_LIMIT)]
-    models = {"name": "models", "mountPath": MODELS_DIR, "readOnly": True}
-    if source.kind == "pvc":
-        claim = {"claimName": source.claim_name, "readOnly": True}
-        volumes.append(({"name": "models", "persistentVolumeClaim": claim}, models))
-    if source.kind == "hostPath":
-        volumes.append(({"name": "models", "hostPath": {"path": source.path, "type": "Directory"}}, models))
+    volumes = [_scratch("tmp", "/tmp", TMP_LIMIT), _scratch("work", WORK_DIR, WORK_LIMIT), *_models(resource)]
     if resource.accelerator.device == "npu":
         memory = {"medium": "Memory", "sizeLimit": SHARED_MEMORY}
         volumes.append(({"name": "shm", "emptyDir": memory}, {"name": "shm", "mountPath": "/dev/shm"}))
     return [*volumes, *_cache(resource), *injected.folders]
+
+
+def _models(resource: ImageEditDeployment) -> list[tuple[Item, Item]]:
+    """The checkpoint, or its local copy. On a node that has no copy yet the pod waits until it is there."""
+    source, prefetch = resource.model.source, resource.model.prefetch
+    claim_name, path = source.claim_name, source.path if source.kind == "hostPath" else ""
+    if prefetch is not None:
+        claim_name = prefetch.claim_name
+        path = f"{prefetch.path}/{copy_name(resource)}" if prefetch.kind == "hostPath" else ""
+    mount = {"name": "models", "mountPath": MODELS_DIR, "readOnly": True}
+    if path:
+        return [({"name": "models", "hostPath": {"path": path, "type": "Directory"}}, mount)]
+    if claim_name:
+        claim = {"claimName": claim_name, "readOnly": True}
+        return [({"name": "models", "persistentVolumeClaim": claim}, mount)]
+    return []
 
 
 def _cache(resource: ImageEditDeployment) -> list[tuple[Item, Item]]:

@@ -57,6 +57,10 @@ class Situation:
     """What is wrong although pods may serve: a sick card, a kubelet that refuses pods."""
 
 
+_HELD = ("Paused", "Prefetch", "Canary")
+"""Modes of a rollout that is held."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
     """Status, reason and message of one condition."""
@@ -73,6 +77,7 @@ class Answer:
 # | a sick card or a refused pod, and not rolling| True   | the fault's                   |
 # | no pod is warm, by plan                      | True   | PlannedReplacement            |
 # | paused                                       | False  | Paused                        |
+# | copies of the model are not there yet        | True   | Prefetching                   |
 # | the canary is warm and holds                 | True   | CanaryHold                    |
 # | rolling back                                 | True   | RollingBack                   |
 # | rolling, strategy Surge, no card             | True   | WaitingForCard                |
@@ -91,7 +96,7 @@ def progressing(situation: Situation, previous: Mapping[str, Any]) -> Answer:  #
         return Answer(status=True, reason=situation.degraded.reason, message=situation.degraded.message)
     if situation.outage:
         return _planned(situation, previous)
-    if situation.hold is not None and situation.mode in ("Paused", "Canary"):
+    if situation.hold is not None and situation.mode in _HELD:
         paused = situation.mode == "Paused"
         return Answer(status=not paused, reason=situation.hold.reason, message=situation.hold.message)
     if situation.failure is not None:
@@ -111,7 +116,7 @@ def progressing(situation: Situation, previous: Mapping[str, Any]) -> Answer:  #
 # | the spec's revision was given up                       | True   | RolledBack                                   |
 # | complete, or the revision was good and nothing is old  | False  | NoRollout                                    |
 # | a pod is in trouble, or a name is taken                | True   | the trouble's                                |
-# | held                                                   | False  | Paused, CanaryHold                           |
+# | held                                                   | False  | Paused, Prefetching, CanaryHold              |
 # | nothing moved for the progress deadline                | True   | WaitingForCard, Unschedulable, NoProgress    |
 # | else                                                   | False  | Moving                                       |
 def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return a row
@@ -123,7 +128,7 @@ def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return
         return Answer(status=False, reason="NoRollout", message="no rollout is under way")
     if situation.trouble is not None:
         return Answer(status=True, reason=situation.trouble.reason, message=situation.trouble.message)
-    if situation.hold is not None and situation.mode in ("Paused", "Canary"):
+    if situation.hold is not None and situation.mode in _HELD:
         return Answer(status=False, reason=situation.hold.reason, message=situation.hold.message)
     if situation.still and situation.unschedulable is not None:
         place = _no_place(situation, situation.unschedulable)
@@ -153,6 +158,7 @@ _HOW = {
     "Steady": "the new pods start",
     "Stopped": "stopped",
     "Paused": "paused",
+    "Prefetch": "held until copies of the model are there",
     "Canary": "held at its canary",
 }
 

@@ -19,6 +19,7 @@ from imageedit_operator.core.fields import (
     text,
 )
 from imageedit_operator.core.managed_fields import scaled_by
+from imageedit_operator.core.prefetch_spec import Prefetch, parse_prefetch
 from imageedit_operator.core.rollout_spec import Rollout, parse_rollout
 from imageedit_operator.core.server_spec import Server, parse_server
 from imageedit_operator.core.service_spec import ServiceSpec, parse_service
@@ -56,11 +57,14 @@ class Model:
     source: Source
     manifest_digest: str = ""
     """Digest that the files must have; empty: any."""
+    prefetch: Prefetch | None = None
+    """Where copies are made before pods need them; None: pods read the source."""
 
     def manifest(self) -> dict[str, Any]:
         """As it stands in a spec."""
         digest = {"manifestDigest": self.manifest_digest} if self.manifest_digest else {}
-        return {"name": self.name, "revision": self.revision, "source": self.source.manifest(), **digest}
+        prefetch = {"prefetch": self.prefetch.manifest()} if self.prefetch is not None else {}
+        return {"name": self.name, "revision": self.revision, "source": self.source.manifest(), **digest, **prefetch}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,6 +145,7 @@ def _model(model: Mapping[str, Any]) -> Model:
         revision=text(model, "revision", "spec.model.revision", limit=128),
         source=_source(mapping(model, "source", "spec.model.source")),
         manifest_digest=_digest(optional_text(model, "manifestDigest", "spec.model.manifestDigest", limit=71)),
+        prefetch=parse_prefetch(model),
     )
 
 

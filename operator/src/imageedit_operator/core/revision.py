@@ -61,6 +61,29 @@ def files_key(resource: ImageEditDeployment) -> str:
     return _digest(json.dumps(place))
 
 
+def copy_prefix(resource: ImageEditDeployment) -> str:
+    """What the names of all local copies of this resource begin with; neither part can hold a dot."""
+    return f"{resource.namespace}.{resource.name}."
+
+
+def copy_of(prefix: str, files: str) -> str:
+    """Name of the folder that the files of a `files_key` are copied to."""
+    return prefix + files
+
+
+def copy_name(resource: ImageEditDeployment) -> str:
+    """Name of the folder that holds the local copy of the model's files."""
+    return copy_of(copy_prefix(resource), files_key(resource))
+
+
+def copy_key(resource: ImageEditDeployment) -> str:
+    """Names the files together with the folder or claim that they are copied to; empty without `prefetch`."""
+    prefetch = resource.model.prefetch
+    if prefetch is None:
+        return ""
+    return _digest(json.dumps([files_key(resource), prefetch.kind, prefetch.path, prefetch.claim_name]))
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_LENGTH]
 
@@ -80,6 +103,7 @@ def _identity(resource: ImageEditDeployment) -> dict[str, Any]:
             "revision": model.revision,
             "source": [model.source.kind, model.source.claim_name, model.source.path],
             **({"digest": model.manifest_digest} if model.manifest_digest else {}),
+            **({"prefetch": model.prefetch.manifest()} if model.prefetch is not None else {}),
         },
         "server": {
             "image": server.image,

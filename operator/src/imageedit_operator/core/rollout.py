@@ -37,14 +37,14 @@ class Step:
 
     actions: tuple[Action, ...]
     mode: str
-    """Steady, Surge, InPlace, Recreate, Stopped, Paused or Canary."""
+    """Steady, Surge, InPlace, Recreate, Stopped, Paused, Prefetch or Canary."""
     outage: bool = False
     """This step drains the last warm pod before its replacement is warm."""
 
 
 # | strategy | the replacement                          | old pods that may drain now                         |
 # | any      | in trouble while an old pod serves       | none, it stands (a lower total still drains)        |
-# | any      | paused, or the canary is warm and holds  | none, it stands (a lower total still drains)        |
+# | any      | paused, copies missing, or canary holds  | none, it stands (a lower total still drains)        |
 # | any      | (old pods that cannot serve)             | all of them, at once, without drain                 |
 # | Auto     | has or can have a card                   | as many as warm pods replace                        |
 # | Auto     | unschedulable and no card is free        | one, when nothing else is leaving or starting       |
@@ -67,8 +67,11 @@ def step(fleet: Fleet, terms: Terms, *, wanted: int, now: float) -> Step:
     if hold is not None and _is_held(fleet, hold, wanted):
         most = hold.new_pods(wanted) if fleet.old_serving else wanted
         actions = stand(fleet, wanted=wanted, most_new=most, keep_old=hold.old_pods(wanted), now=now)
-        return Step(actions=actions, mode="Paused" if hold.pods is None else "Canary")
+        return Step(actions=actions, mode=_HELD[hold.reason])
     return _advance(fleet, terms, wanted=wanted, now=now)
+
+
+_HELD = {"Paused": "Paused", "Prefetching": "Prefetch", "CanaryHold": "Canary"}
 
 
 def stands(fleet: Fleet | None, hold: Hold | None, *, wanted: int) -> bool:

@@ -35,6 +35,8 @@ class Facts:
     revisions: tuple[Mapping[str, Any], ...]
     failure: Failure | None
     record: Record
+    prefetch: Mapping[str, Any]
+    """`status.prefetch` by its name, or nothing."""
     cases: tuple[Case, ...] = ()
 
 
@@ -57,6 +59,7 @@ def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, no
         **target.write(facts.failure),
         **({} if situation.complete else {"rollout": record.write(facts.record)}),
         "revisions": [dict(entry) for entry in facts.revisions],
+        **facts.prefetch,
         **_scaling(situation.wanted, situation.decision, previous, now=now),
         **_warmup(facts.warmups_s, previous),
         **relief.write(facts.cases),

@@ -48,6 +48,7 @@ class NodeCards:
 
     name: str = ""
     allocatable: dict[str, int]
+    uid: str = ""
     capacity: Mapping[str, int] = field(default_factory=dict)
     """Empty = as many as are allocatable."""
     usable: bool = True
@@ -140,8 +141,7 @@ class CardBook:
         `asker` is namespace and name of the ImageEditDeployment whose own waiting pods claim nothing from it.
         """
         async with self._lock:
-            if self._clock() - self._read_at >= self._fresh_s:
-                await self._refresh()
+            await self._refresh_if_old()
             if isinstance(self._nodes, Unknown):
                 return self._nodes
             age_s = self._clock() - self._read_at
@@ -153,6 +153,26 @@ class CardBook:
             return Known(
                 value=ledger(self._nodes, resource=resource, count=count, place=place, claimed=claimed), age_s=age_s
             )
+
+    async def nodes(self, *, resource: str, count: int, place: Place = ANYWHERE) -> Known[Mapping[str, str]] | Unknown:
+        """The nodes that could ever run a pod with `count` cards, from the same snapshot: uid by name.
+
+        Sick cards count: they come back, and a device plugin that starts anew takes all of them away for a moment.
+        """
+        async with self._lock:
+            await self._refresh_if_old()
+            if isinstance(self._nodes, Unknown):
+                return self._nodes
+            uids = {
+                node.name: node.uid
+                for node in self._nodes
+                if (health := node.health(resource, place)).takes_pods and health.capacity >= count
+            }
+            return Known(value=uids, age_s=self._clock() - self._read_at)
+
+    async def _refresh_if_old(self) -> None:
+        if self._clock() - self._read_at >= self._fresh_s:
+            await self._refresh()
 
     def forget(self) -> None:
         """Something that gives or takes cards was just written: the snapshot is old, whatever its age.
@@ -184,6 +204,7 @@ class CardBook:
                 if any(allocatable.values()) or any(capacity.values()):
                     nodes[node["metadata"]["name"]] = NodeCards(
                         name=node["metadata"]["name"],
+                        uid=node["metadata"].get("uid", ""),
                         allocatable=allocatable,
                         capacity=capacity,
                         usable=usable_node(node),

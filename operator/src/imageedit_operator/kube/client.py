@@ -52,6 +52,7 @@ class Resource:
 IMAGE_EDIT_DEPLOYMENTS = Resource(group="imageedit.dev", version="v1alpha1", plural="imageeditdeployments")
 DEPLOYMENTS = Resource(group="apps", version="v1", plural="deployments")
 PODS = Resource(group="", version="v1", plural="pods")
+JOBS = Resource(group="batch", version="v1", plural="jobs")
 SERVICES = Resource(group="", version="v1", plural="services")
 CLAIM_TEMPLATES = Resource(group="resource.k8s.io", version="v1", plural="resourceclaimtemplates")
 BUDGETS = Resource(group="policy", version="v1", plural="poddisruptionbudgets")

@@ -20,8 +20,10 @@ from imageedit_operator.core.actions import (
     ApplyClaimTemplate,
     ApplyService,
     CreateDeployment,
+    CreateJob,
     DeleteBudget,
     DeleteDeployment,
+    DeleteJob,
     DeletePod,
     DrainPod,
     PostEvent,
@@ -37,6 +39,7 @@ from imageedit_operator.kube.client import (
     DEPLOYMENTS,
     EVENTS,
     FIELD_MANAGER,
+    JOBS,
     PODS,
     SERVICES,
     Kube,
@@ -66,7 +69,7 @@ class Subject:
 
 def describe(action: Action) -> str:
     """The action for the log: its values, of a manifest only the name."""
-    if isinstance(action, ApplyService | ApplyClaimTemplate | ApplyBudget | CreateDeployment):
+    if isinstance(action, ApplyService | ApplyClaimTemplate | ApplyBudget | CreateDeployment | CreateJob):
         return f"{type(action).__name__}(name={action.manifest['metadata']['name']!r})"
     return repr(action)
 
@@ -91,7 +94,7 @@ class Executor:
                 raise WorldMoved(f"{type(action).__name__}: {error.message}") from error
             raise
 
-    def _carry_out(  # noqa: PLR0911 - one return an action
+    def _carry_out(  # noqa: PLR0911, PLR0912 - one return an action
         self, action: Action, subject: Subject, pods: Mapping[str, ObservedPod]
     ) -> Awaitable[object]:
         namespace, kube = subject.namespace, self._kube
@@ -121,6 +124,10 @@ class Executor:
                 return kube.patch(PODS, namespace, name, annotation)
             case DeletePod(pod=name, uid=uid):
                 return kube.delete(PODS, namespace, name, uid=uid)
+            case CreateJob(manifest=manifest):
+                return kube.create(JOBS, namespace, manifest)
+            case DeleteJob(name=name, uid=uid):
+                return kube.delete(JOBS, namespace, name, uid=uid)
             case PostEvent():
                 return self._post(action, subject)
 

@@ -33,6 +33,7 @@ from imageedit_operator.http_reading import read_bounded
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, SERVICES, Kube, Manifest, Resource
+from imageedit_operator.kube.jobs import read_jobs
 from imageedit_operator.kube.parsing import (
     DEPLOYMENT_LABEL,
     REVISION_LABEL,
@@ -79,13 +80,16 @@ class Observer:
 
     async def observe(self, resource: ImageEditDeployment, manifest: Mapping[str, Any]) -> Observed:
         """What the cluster says now. Raises ApiError."""
-        deployments, (pods, budgets), service, claims, cards = await asyncio.gather(
+        status = manifest.get("status") or {}
+        deployments, (pods, budgets), service, claims, cards, jobs = await asyncio.gather(
             self._deployments(resource),
             self._pods_and_budgets(resource),
             self._get_or_none(SERVICES, resource.namespace, resource.name),
             self._claims(resource),
             self._ledger(resource),
+            read_jobs(self._kube, resource, status),
         )
+        nodes = await self._nodes(resource)
         queue = await self._queue(resource, pods)
         wanted = manifests.service(resource)
         return Observed(
@@ -100,8 +104,10 @@ class Observer:
             claims_foreign_owner=foreign_owner(claims, owner_uid=resource.uid) if claims is not None else "",
             budgets=budgets,
             cards=cards,
+            jobs=jobs,
+            nodes=nodes,
             queue=queue,
-            status=manifest.get("status") or {},
+            status=status,
         )
 
     async def _deployments(self, resource: ImageEditDeployment) -> tuple[ObservedDeployment, ...]:
@@ -157,6 +163,14 @@ class Observer:
             count=accelerator.count,
             place=accelerator.place(),
             asker=(resource.namespace, resource.name),
+        )
+
+    async def _nodes(self, resource: ImageEditDeployment) -> Known[Mapping[str, str]] | Unknown:
+        accelerator, prefetch = resource.accelerator, resource.model.prefetch
+        if prefetch is None or prefetch.kind != "hostPath" or not accelerator.extended_resource:
+            return Unknown(reason="NotAsked", message="nodes are read for copies on nodes that have cards")
+        return await self._cards.nodes(
+            resource=accelerator.extended_resource, count=accelerator.count, place=accelerator.place()
         )
 
     async def _queue(self, resource: ImageEditDeployment, pods: Sequence[ObservedPod]) -> Known[QueueSample] | Unknown:
