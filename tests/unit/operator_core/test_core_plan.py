@@ -28,6 +28,7 @@ from imageedit_operator.core.observed import (
     ObservedDeployment,
     ObservedPod,
     QueueSample,
+    SickNode,
     Unknown,
 )
 from imageedit_operator.core.plan import PlanMemory, plan
@@ -143,6 +144,14 @@ def test_a_quota_that_refuses_pods_is_said_and_is_no_fault_of_the_revision() -> 
     made = planned(Observed(deployments=(deployment(2, HASH, refused="exceeded quota: cards"),)))
     assert find(made.status, "Degraded")["reason"] == "FailedCreate"
     assert find(made.status, "Progressing")["status"] == "True"
+
+
+def test_a_suspicion_about_a_card_is_looked_at_again_soon() -> None:
+    node = SickNode(capacity=2, allocatable=1, requested=2)
+    cards = Known(value=CardLedger(allocatable=1, requested=1, sick_nodes={"node-1": node}))
+    made = planned(observed(cards=cards, status=rest_status()))
+    assert find(made.status, "Degraded")["status"] == "False"
+    assert made.requeue_after_s == 5
 
 
 def test_a_resource_on_its_way_out_is_left_to_its_owner_references() -> None:

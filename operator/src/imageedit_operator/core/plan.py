@@ -18,10 +18,10 @@ from imageedit_operator.core import (
     hold,
     intact,
     manifests,
+    next_look,
     prefetch,
     record,
     refusals,
-    relief,
     rollout,
     sick_cards,
     sickness,
@@ -33,8 +33,7 @@ from imageedit_operator.core import (
 from imageedit_operator.core.actions import Action, DeletePod, DrainPod, Plan, ScaleDeployment, SetDeletionCost, SetGate
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
-from imageedit_operator.core.observed import Known, Observed, ObservedDeployment, ObservedPod
-from imageedit_operator.core.progress import Situation
+from imageedit_operator.core.observed import Known, Observed, ObservedPod
 from imageedit_operator.core.resize import Group
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import files_key, revision_hash
@@ -42,12 +41,6 @@ from imageedit_operator.core.rollout import Step, Terms
 from imageedit_operator.core.scaling import Decision, Memory
 from imageedit_operator.core.stored import find
 from imageedit_operator.core.target import Target
-
-MOVING_S = 2.0
-"""Something is on its way: a pod warms, drains or is about to appear."""
-WATCHING_S = 5.0
-"""The queue is followed, or only somebody else can help."""
-RESTING_S = 120.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +56,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     """Actions, wanted status and time of the next look."""
     if resource.deleting:
         # Owner references take the children away; nothing may be created behind them.
-        return Plan(actions=(), status=observed.status, requeue_after_s=RESTING_S), memory
+        return Plan(actions=(), status=observed.status, requeue_after_s=next_look.RESTING_S), memory
     hash_ = revision_hash(resource)
     owned = tuple(item for item in observed.deployments if item.owned)
     goal = target.choose(hash_, observed.status, {item.revision_hash for item in owned})
@@ -181,8 +174,12 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     made = Plan(
         actions=(*actions, *posts),
         status=after,
-        requeue_after_s=_requeue(
-            found, actions, remembers=_remembers(observed.status, after, owned), copying=copies.missing
+        requeue_after_s=next_look.after_s(
+            found,
+            actions,
+            remembers=next_look.remembers(observed.status, after, owned),
+            suspects=ill.unsettled,
+            copying=copies.missing,
         ),
         reasons=_reasons(decision, after, actions, observed.status),
     )
@@ -237,29 +234,6 @@ def _leaving(actions: Sequence[Action]) -> frozenset[str]:
 def _warmups(ours: Sequence[ObservedPod], actions: Sequence[Action]) -> tuple[float, ...]:
     opened = {action.uid for action in actions if isinstance(action, SetGate) and action.value}
     return tuple(pod.report.value.warmup_s for pod in ours if pod.uid in opened and isinstance(pod.report, Known))
-
-
-# | situation                                           | next look |
-# | the status comes to name what a plan acts on        | at once   |
-# | something to do, or on its way                      | 2 s       |
-# | only the user, time or another's card can help      | 5 s       |
-# | at rest; autoscaling, pods on sick cards, or a copy | 5 s       |
-# | at rest                                             | 120 s     |
-def _requeue(found: Situation, actions: Sequence[Action], *, remembers: bool, copying: bool) -> float:
-    if remembers:
-        return 0.0
-    if not found.complete or actions:
-        stuck = found.trouble is not None or found.unschedulable is not None or found.hold is not None
-        return WATCHING_S if stuck and not actions else MOVING_S
-    at_rest = found.decision is None and found.degraded is None and not copying
-    return RESTING_S if at_rest else WATCHING_S
-
-
-def _remembers(previous: Mapping[str, Any], after: Mapping[str, Any], owned: Sequence[ObservedDeployment]) -> bool:
-    """A failed revision or a sick card is left, and older revisions go, by a plan that finds it in the status."""
-    failed = after.get("failedRevision") != previous.get("failedRevision")
-    good = after.get("lastGoodRevision") != previous.get("lastGoodRevision")
-    return failed or (good and len(owned) > 1) or bool(relief.chosen_between(previous, after))
 
 
 def _reasons(

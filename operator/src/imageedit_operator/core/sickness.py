@@ -26,6 +26,11 @@ class Sickness:
     trouble: Trouble | None = None
 
     @property
+    def unsettled(self) -> bool:
+        """Whether a card may be sick, and it is not known yet whether that lasts."""
+        return any(case.replaced_at is None for case in self.cases)
+
+    @property
     def at_once(self) -> tuple[DeletePod, ...]:
         """The pod that gives way works on nothing: its ReplicaSet makes another one, on another card."""
         if self.relief is None or self.relief.way != "AtOnce":
