@@ -29,9 +29,13 @@ class Server:
     drained_with: str = ""
     asked: int = 0
     """How often `/warmz` was read."""
+    deaf: bool = False
+    """It does not answer, as on a node that is gone."""
 
     async def handle(self, request: web.Request) -> web.Response:
         """`/warmz` and `/drain` after the contract."""
+        if self.deaf and request.transport is not None:
+            request.transport.abort()
         if request.path == "/drain":
             self.drained_with, self.draining = request.headers.get("Authorization", ""), True
             return web.Response(status=202)

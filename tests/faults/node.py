@@ -1,13 +1,15 @@
-"""One node with cards, played over the API: it places pods, runs them and lets them go, like scheduler and kubelet.
+"""Nodes with cards, played over the API: they place pods, run them and let them go, like scheduler and kubelet.
 
-Each test has a node and a card type of its own, so that tests do not take each other's cards.
+Each test has nodes and a card type of its own, so that tests do not take each other's cards. Most need one node;
+one that is lost does nothing any more, and its pods stay as they are.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,50 +33,84 @@ def _subresource(name: str, kind: str) -> Resource:
 
 @dataclass(kw_only=True)
 class Node:
-    """The node of one namespace."""
+    """The nodes of one namespace."""
 
     kube: KubeClient
     namespace: str
     card: str
-    cards: int
     stack: AsyncExitStack
+    cards: dict[str, int] = field(default_factory=dict)
+    """Of each node, by its name."""
+    lost: set[str] = field(default_factory=set)
+    """Nodes whose kubelet is gone."""
+    cold: set[str] = field(default_factory=set)
+    """Uids of pods that do not become warm."""
     servers: dict[str, Server] = field(default_factory=dict)
     """By the pod's uid."""
     since: dict[str, float] = field(default_factory=dict)
+    restarts: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return f"node-{self.namespace}"
-
-    async def register(self) -> None:
-        """The Node object, ready and without taints."""
-        await self.kube.create(NODES, "", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name}})
-        amounts = {"cpu": "64", "memory": "64Gi", "pods": "100", self.card: str(self.cards)}
+    async def register(self, cards: int) -> str:
+        """Another Node object, ready and without taints; its name."""
+        name = f"node-{self.namespace}-{len(self.cards)}"
+        await self.kube.create(NODES, "", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        amounts = {"cpu": "64", "memory": "64Gi", "pods": "100", self.card: str(cards)}
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "played"}
         status = {"capacity": amounts, "allocatable": amounts, "conditions": [ready]}
-        await self.kube.patch(NODES, "", self.name, {"status": status}, subresource="status")
-        await self.kube.patch(NODES, "", self.name, {"spec": {"taints": None}})
+        await self.kube.patch(NODES, "", name, {"status": status}, subresource="status")
+        await self.kube.patch(NODES, "", name, {"spec": {"taints": None}})
+        self.cards[name] = cards
+        return name
+
+    async def lose(self, name: str) -> None:
+        """Its kubelet is silent; what the node controller then writes: the node's and its pods' Ready."""
+        self.lost.add(name)
+        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "played"}
+        await self.kube.patch(NODES, "", name, {"status": {"conditions": [unknown]}}, subresource="status")
+        for pod in await self.kube.list_all(PODS, self.namespace):
+            if pod["spec"].get("nodeName") == name:
+                self.servers[pod["metadata"]["uid"]].deaf = True
+                await self._report(pod, {"conditions": [_condition("Ready", "False")]})
+
+    async def remove(self, name: str) -> None:
+        """The Node object of a lost node, and what the collector of pods then removes."""
+        stored = await self.kube.get(NODES, "", name)
+        await self.kube.delete(NODES, "", name, uid=stored["metadata"]["uid"])
+        for pod in await self.kube.list_all(PODS, self.namespace):
+            if pod["spec"].get("nodeName") == name:
+                await self._let_go(pod)
+
+    async def restart(self, pod: Raw) -> None:
+        """The server's container ended and began anew: with another id, and cold until the test says otherwise."""
+        uid = pod["metadata"]["uid"]
+        self.cold.add(uid)
+        self.restarts[uid] = self.restarts.get(uid, 0) + 1
+        self.servers[uid].warm, self.since[uid] = False, asyncio.get_running_loop().time()
+        await self._report(pod, _running(uid, self.servers[uid].ip, restarts=self.restarts[uid]))
 
     async def turn(self) -> None:
         """Every pod goes one step further."""
         pods = await self.kube.list_all(PODS, self.namespace)
-        held = sum(1 for pod in pods if pod["spec"].get("nodeName"))
+        held = Counter(pod["spec"].get("nodeName") for pod in pods)
         for pod in pods:
+            place = pod["spec"].get("nodeName")
+            if place in self.lost:
+                continue
             if "deletionTimestamp" in pod["metadata"]:
                 await self._let_go(pod)
-            elif not pod["spec"].get("nodeName"):
-                if held < self.cards:
-                    held += 1
-                    await self._bind(pod)
+            elif place:
+                await self._run(pod)
+            else:
+                free = [name for name, cards in self.cards.items() if name not in self.lost and held[name] < cards]
+                if free:
+                    held[free[0]] += 1
+                    await self._bind(pod, free[0])
                 elif not condition(pod, "PodScheduled"):
                     await self._refuse(pod)
-            else:
-                await self._run(pod)
 
-    async def _bind(self, pod: Raw) -> None:
+    async def _bind(self, pod: Raw, node_name: str) -> None:
         name = pod["metadata"]["name"]
-        target = {"apiVersion": "v1", "kind": "Node", "name": self.name}
+        target = {"apiVersion": "v1", "kind": "Node", "name": node_name}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
         await self.kube.create(_subresource(name, "binding"), self.namespace, binding)
 
@@ -89,8 +125,9 @@ class Node:
             server.warm = False
             self.servers[uid], self.since[uid] = server, asyncio.get_running_loop().time()
             await self._report(pod, _running(uid, server.ip))
-        self.servers[uid].warm = asyncio.get_running_loop().time() - self.since[uid] > WARMUP_S
-        wanted = "True" if condition(pod, WARM_GATE) == "True" else "False"
+        past_s = asyncio.get_running_loop().time() - self.since[uid]
+        self.servers[uid].warm = past_s > WARMUP_S and uid not in self.cold
+        wanted = "True" if condition(pod, WARM_GATE) == "True" and self.servers[uid].warm else "False"
         if condition(pod, "Ready") != wanted:
             await self._report(pod, {"conditions": [_condition("Ready", wanted)]})
 
@@ -107,14 +144,14 @@ class Node:
         await self.kube.patch(PODS, self.namespace, name, body, strategic=True, subresource="status")
 
 
-def _running(uid: str, ip: str) -> dict[str, Any]:
+def _running(uid: str, ip: str, *, restarts: int = 0) -> dict[str, Any]:
     container = {
         "name": "server",
         "image": "server:1",
         "imageID": "",
         "ready": True,
-        "restartCount": 0,
-        "containerID": f"containerd://{uid}",
+        "restartCount": restarts,
+        "containerID": f"containerd://{uid}-{restarts}",
         "state": {"running": {"startedAt": "2026-11-30T03:00:00Z"}},
     }
     return {
@@ -132,11 +169,12 @@ def _condition(type_: str, status: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def node(kube: KubeClient, namespace: str, *, cards: int) -> AsyncIterator[Node]:
-    """A node with that many cards of its own type, for as long as the context lasts."""
+async def node(kube: KubeClient, namespace: str, *, cards: int | Sequence[int]) -> AsyncIterator[Node]:
+    """A node, or several, with that many cards of their own type, for as long as the context lasts."""
     async with AsyncExitStack() as stack:
-        played = Node(kube=kube, namespace=namespace, card=f"cards.test/{namespace}", cards=cards, stack=stack)
-        await played.register()
+        played = Node(kube=kube, namespace=namespace, card=f"cards.test/{namespace}", stack=stack)
+        for count in (cards,) if isinstance(cards, int) else cards:
+            await played.register(count)
 
         async def live() -> None:
             while True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +103,7 @@ def _serves(pod: Raw, wanted: str) -> bool:
 
 
 @asynccontextmanager
-async def scene(kube: KubeClient, *, replicas: int = 1, cards: int = 2) -> AsyncIterator[Scene]:
+async def scene(kube: KubeClient, *, replicas: int = 1, cards: int | Sequence[int] = 2) -> AsyncIterator[Scene]:
     """A fresh scene, observed until it ends."""
     namespace = await new_namespace(kube)
     async with node(kube, namespace, cards=cards) as played, observed(kube, namespace, replicas=replicas) as observer:

@@ -13,7 +13,7 @@ from imageedit_operator.core.pods import Trouble
 from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.target import Failure
-from unit.operator_core.builders import CARD, HASH, OLD, pending_pod
+from unit.operator_core.builders import CARD, HASH, OLD, pending_pod, serving_pod
 
 NOW = 1_000_000.0
 ABOUT = "about 39 s without a warm pod (4 s to drain, 35 s to start)"
@@ -43,7 +43,9 @@ def situation(**changes: Any) -> Situation:
         expected_warmup_s=35.4,
         trouble=None,
         unschedulable=None,
+        lost=None,
         resource_name=CARD,
+        holders=(),
         shrinking=False,
         decision=None,
     )
@@ -55,6 +57,7 @@ PAUSED = Hold(reason="Paused", message="paused")
 CANARY = Hold(reason="CanaryHold", message="holds", pods=1)
 MOVING: dict[str, Any] = {"complete": False, "serving": 1}
 NO_CARD = pending_pod("p")
+LOST = serving_pod("p", ready=False, lost=True)
 NO_MEMORY = pending_pod("p", unschedulable_message="0/1 nodes are available: 1 Insufficient memory.")
 
 
@@ -77,6 +80,10 @@ def built(found: Situation, previous: dict[str, Any] | None = None) -> dict[str,
         (situation(**MOVING, rolling=True, mode="Recreate"), "True", "RollingOut"),
         (situation(**MOVING, unschedulable=NO_CARD), "True", "WaitingForCard"),
         (situation(**MOVING, unschedulable=NO_MEMORY), "True", "Unschedulable"),
+        (situation(**MOVING, lost=LOST), "True", "NodeLost"),
+        (situation(**MOVING, rolling=True, mode="Surge", lost=LOST), "True", "NodeLost"),
+        (situation(**MOVING, lost=LOST, trouble=CRASH), "False", "ModelMissing"),
+        (situation(**MOVING, rolling=True, lost=LOST, outage=True), "True", "PlannedReplacement"),
         (situation(**MOVING, shrinking=True), "True", "ScalingDown"),
         (situation(**MOVING), "True", "Starting"),
         (situation(failure=FAILED), "False", "RolledBack"),
@@ -136,6 +143,22 @@ def test_available_means_that_somebody_serves(found: Situation, status: str, rea
 def test_waiting_for_card_is_about_cards_alone(found: Situation, status: str, reason: str) -> None:
     waiting = built(found)["WaitingForCard"]
     assert (waiting["status"], waiting["reason"]) == (status, reason)
+
+
+@pytest.mark.parametrize(
+    ("holders", "words"),
+    [
+        ((), f"waits for {CARD}; free"),
+        (("A",), f"waits for {CARD}, which A holds; free"),
+        (("A", "B"), f"waits for {CARD}, which A and B hold; free"),
+        (("A", "B", "C"), f"waits for {CARD}, which A, B and C hold; free"),
+        (("A", "B", "C", "D"), f"waits for {CARD}, which A, B, C and others hold; free"),
+    ],
+)
+def test_waiting_for_card_names_who_holds_the_cards(holders: tuple[str, ...], words: str) -> None:
+    found = built(situation(**MOVING, unschedulable=NO_CARD, holders=holders))
+    assert words in found["WaitingForCard"]["message"]
+    assert words in found["Progressing"]["message"]
 
 
 @pytest.mark.parametrize(

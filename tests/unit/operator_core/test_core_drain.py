@@ -78,6 +78,8 @@ DRAINED = {"draining": True, "accepting": False}
         (draining_pod(report=known(**DRAINED, waiting=1)), False),
         (draining_pod(report=SILENT), False),
         (draining_pod(report=SILENT, gate_since=NOW - 600), True),
+        (draining_pod(report=SILENT, lost=True), True),
+        (draining_pod(report=SILENT, lost=True, ready=True), False),
         (draining_pod(report=known(**DRAINED, running=1), gate_since=NOW - 599), False),
     ],
 )
@@ -104,3 +106,9 @@ def test_a_drain_closes_the_gate_before_it_tells_the_pod() -> None:
 )
 def test_a_pod_is_told_until_it_reports_that_it_drains(pod: ObservedPod, told_again: bool) -> None:
     assert bool(drain.remind(pod)) is told_again
+
+
+def test_a_pod_on_a_lost_node_is_taken_out_of_service_and_not_asked_to_drain() -> None:
+    (only,) = drain.begin(serving_pod(ready=False, report=SILENT, lost=True))
+    assert isinstance(only, SetGate)
+    assert not only.value

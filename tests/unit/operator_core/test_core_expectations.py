@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from imageedit_operator.core import expectations
-from imageedit_operator.core.observed import ObservedPod
-from unit.operator_core.builders import HASH, draining_pod, pending_pod, serving_pod, starting_pod
+from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from unit.operator_core.builders import HASH, SILENT, draining_pod, pending_pod, serving_pod, starting_pod
 
 NOW = 10_000.0
+NOBODY_KNOWS = Unknown(reason="Forbidden", message="no")
 RESTARTED: dict[str, Any] = {"gate": False, "gate_reason": "ContainerRestarted"}
 
 
@@ -44,18 +45,47 @@ def test_the_deadline_follows_the_table(wanted_s: float | None, warmup: dict[str
     ],
 )
 def test_a_pod_is_late_from_its_node_or_its_restart(pod: ObservedPod, late: bool) -> None:
-    (marked,) = expectations.mark([pod], digests={}, files_at={}, deadline_s=600.0, now=NOW)
+    (marked,) = expectations.mark([pod], digests={}, files_at={}, cards=NOBODY_KNOWS, deadline_s=600.0, now=NOW)
     assert marked.overdue_s == (600.0 if late else 0.0)
 
 
 def test_a_pod_gets_the_digest_of_its_revision() -> None:
     pods = [starting_pod("a"), starting_pod("b", revision_hash="other")]
-    marked = expectations.mark(pods, digests={HASH: "sha256:cd"}, files_at={}, deadline_s=600.0, now=NOW)
+    marked = expectations.mark(
+        pods, digests={HASH: "sha256:cd"}, files_at={}, cards=NOBODY_KNOWS, deadline_s=600.0, now=NOW
+    )
     assert [pod.expected_digest for pod in marked] == ["sha256:cd", ""]
 
 
 @pytest.mark.parametrize(("files_at", "overdue"), [(inf, False), (NOW - 599.0, False), (NOW - 600.0, True)])
 def test_a_pod_that_waits_for_the_copy_of_its_files_has_its_time_from_then_on(files_at: float, overdue: bool) -> None:
     pod = starting_pod(scheduled_at=1.0)
-    (marked,) = expectations.mark([pod], digests={}, files_at={pod.uid: files_at}, deadline_s=600.0, now=NOW)
+    (marked,) = expectations.mark(
+        [pod], digests={}, files_at={pod.uid: files_at}, cards=NOBODY_KNOWS, deadline_s=600.0, now=NOW
+    )
     assert bool(marked.overdue_s) == overdue
+
+
+def ready_nodes(*names: str) -> Known[CardLedger]:
+    return Known(value=CardLedger(allocatable=1, requested=1, ready_nodes=frozenset(names)))
+
+
+GONE: dict[str, Any] = {"ready": False, "report": SILENT}
+
+
+@pytest.mark.parametrize(
+    ("pod", "cards", "lost"),
+    [
+        (serving_pod(**GONE), ready_nodes("node-1"), False),
+        (serving_pod(**GONE), NOBODY_KNOWS, False),
+        (serving_pod(**GONE), Known(value=CardLedger(allocatable=1, requested=1)), False),
+        (pending_pod(), ready_nodes(), False),
+        (serving_pod(report=SILENT), ready_nodes("node-2"), False),
+        (serving_pod(ready=False), ready_nodes("node-2"), False),
+        (serving_pod(**GONE), ready_nodes("node-2"), True),
+        (serving_pod(**GONE, terminating=True), ready_nodes(), True),
+    ],
+)
+def test_a_pod_is_lost_by_the_table(pod: ObservedPod, cards: Known[CardLedger] | Unknown, lost: bool) -> None:
+    (marked,) = expectations.mark([pod], digests={}, files_at={}, cards=cards, deadline_s=600.0, now=NOW)
+    assert marked.lost is lost

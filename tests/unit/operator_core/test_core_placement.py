@@ -96,3 +96,7 @@ def test_a_replacement_without_a_known_time_is_blocked_after_the_grace_time_sinc
 
     assert not blocked(59)
     assert blocked(60)
+
+
+def test_the_place_of_a_pod_on_a_lost_node_makes_no_room() -> None:
+    assert not gives_way([serving_pod(revision_hash=OLD, cards={CARD: 1}, lost=True)], resource_name=CARD)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from imageedit_operator.core.actions import Action, ScaleDeployment, SetGate
-from imageedit_operator.core.fleet import Fleet, first_trouble
+from imageedit_operator.core.fleet import Fleet, assemble, first_trouble
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.resize import Group
@@ -268,3 +268,29 @@ def test_the_first_trouble_is_the_same_in_any_order() -> None:
     found = first_trouble(fleet(pods, []))
     assert found is not None
     assert found == first_trouble(fleet(pods[::-1], []))
+
+
+LOST: dict[str, object] = {"ready": False, "report": SILENT, "lost": True}
+
+
+def test_an_old_pod_on_a_lost_node_leaves_outside_the_budget_while_another_one_serves() -> None:
+    made = stepped(fleet([starting_pod("n")], [old("a", **LOST), old("b")]))
+    assert drains(made) == ["a"]
+
+
+def test_old_pods_stay_when_every_node_seems_lost() -> None:
+    made = stepped(fleet([waiting(NOW - 500)], [old("a", **LOST), old("b", **LOST)]), cards=free(0))
+    assert drains(made) == []
+
+
+def test_an_old_pod_on_a_lost_node_is_replaced_by_a_warm_one_elsewhere() -> None:
+    made = stepped(fleet([serving_pod("n")], [old("a", **LOST)]), wanted=1, cards=free(0))
+    assert drains(made) == ["a"]
+
+
+def test_a_card_on_a_lost_node_is_not_waited_for() -> None:
+    found = fleet([waiting()], BOTH)
+    leaving = (old("gone", terminating=True, **LOST),)
+    assembled = assemble(NEW, (found.wanted, *found.old), leaving)
+    assert assembled is not None
+    assert assembled.terminating == ()

@@ -155,6 +155,30 @@ async def test_cards_that_other_resources_wait_for_are_claimed() -> None:
     assert (answer.value.free, answer.value.claimed) == (4, 2)
 
 
+async def test_who_else_holds_the_cards_is_named_once() -> None:
+    def of(pod: Manifest, name: str, **labels: str) -> Manifest:
+        return {**pod, "metadata": {"namespace": "team", "name": name, "labels": labels}}
+
+    owned = {"imageedit.dev/deployment": "first"}
+    kube = with_cards(
+        node(cards=4),
+        of(holder("node-1"), "first-a", **owned),
+        of(holder("node-1"), "first-b", **owned),
+        of(holder("node-1"), "edit-a", **{"imageedit.dev/deployment": "edit"}),
+        of(holder("node-1"), "stranger"),
+        of(holder("elsewhere"), "far"),
+    )
+    answer = await CardBook(kube, clock=Clock()).read(resource=CARD, count=1, asker=("team", "edit"))
+    assert isinstance(answer, Known)
+    assert answer.value.holders == ("ImageEditDeployment team/first", "pod team/stranger")
+
+
+async def test_nodes_that_are_ready_are_known_with_cards_or_without() -> None:
+    answer = await read(with_cards(node(cards=1), node("node-2", cards=0), node("node-3", cards=1, ready="Unknown")))
+    assert isinstance(answer, Known)
+    assert answer.value.ready_nodes == frozenset({"node-1", "node-2"})
+
+
 async def test_a_write_that_moves_cards_makes_the_snapshot_old() -> None:
     kube = with_cards(node(cards=2))
     book = CardBook(kube, clock=Clock())

@@ -40,7 +40,7 @@ REASONS = frozenset(
         "NoFault",
         # on the way
         "Starting", "RollingOut", "RollingBack", "CanaryHold", "Paused", "Prefetching", "Moving", "NoRollout",
-        "PlannedReplacement", "ScalingDown", "WaitingForCard", "Unschedulable",
+        "PlannedReplacement", "ScalingDown", "WaitingForCard", "Unschedulable", "NodeLost",
         # what others did to the children
         "AsWritten", "FieldsChanged", "Orphaned",
         # faults of pods and of names

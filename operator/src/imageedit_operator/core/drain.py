@@ -62,6 +62,7 @@ def removable_at_once(pod: ObservedPod) -> bool:
 
 # | draining pod                                        | done |
 # | the kubelet still says ready                        | no   |
+# | its node is lost                                    | yes  |
 # | no running container, or another than was drained   | yes  |
 # | reports draining, accepting false, nothing in work  | yes  |
 # | gate closed longer than the drain timeout           | yes  |
@@ -70,7 +71,7 @@ def is_done(pod: ObservedPod, now: float, *, timeout_s: float) -> bool:
     """Whether a draining pod has finished, or has had its time, `rollout.drainTimeout`."""
     if not is_draining(pod) or pod.ready:
         return False
-    if not has_container(pod) or _another_container(pod):
+    if pod.lost or not has_container(pod) or _another_container(pod):
         return True
     if isinstance(pod.report, Known):
         report = pod.report.value
@@ -108,7 +109,8 @@ def deletion_key(pod: ObservedPod, cost: int) -> tuple[bool, int, bool, int]:
 
 
 def _tell(pod: ObservedPod) -> tuple[Action, ...]:
-    return (DrainPod(pod=pod.name, uid=pod.uid, ip=pod.ip),) if pod.ip and has_container(pod) else ()
+    reachable = pod.ip and has_container(pod) and not pod.lost
+    return (DrainPod(pod=pod.name, uid=pod.uid, ip=pod.ip),) if reachable else ()
 
 
 def _another_container(pod: ObservedPod) -> bool:

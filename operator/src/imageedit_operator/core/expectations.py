@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.pods import is_live, is_serving
 
 FIRST_DEADLINE_S = 3600.0
@@ -36,6 +36,7 @@ def mark(
     *,
     digests: Mapping[str, str],
     files_at: Mapping[str, float],
+    cards: Known[CardLedger] | Unknown,
     deadline_s: float,
     now: float,
 ) -> tuple[ObservedPod, ...]:
@@ -48,9 +49,23 @@ def mark(
             pod,
             expected_digest=digests.get(pod.revision_hash, ""),
             overdue_s=deadline_s if _is_overdue(pod, files_at.get(pod.uid, 0.0), deadline_s, now) else 0.0,
+            lost=_is_lost(pod, cards),
         )
         for pod in pods
     )
+
+
+# | the pod's node                            | the pod                           | lost |
+# | ready, or nobody knows, or it has none    | any                               | no   |
+# | not ready, or gone                        | the kubelet's last word was ready | no   |
+# | not ready, or gone                        | answers /warmz                    | no   |
+# | not ready, or gone                        | else                              | yes  |
+# A list of nodes may be older than a new node: only what is not ready either is given up.
+def _is_lost(pod: ObservedPod, cards: Known[CardLedger] | Unknown) -> bool:
+    """Nobody can drain it or hear that it has ended, until its node is back or its object is removed."""
+    if isinstance(cards, Unknown) or cards.value.ready_nodes is None or not pod.node:
+        return False
+    return pod.node not in cards.value.ready_nodes and not pod.ready and not isinstance(pod.report, Known)
 
 
 def _is_overdue(pod: ObservedPod, files_at: float, deadline_s: float, now: float) -> bool:

@@ -35,7 +35,20 @@ class Fleet:
     @property
     def old_live(self) -> tuple[ObservedPod, ...]:
         """Old pods that serve or may serve again; the ones that cannot are removed outside the budget."""
-        return tuple(pod for pod in self.old_pods if not drain.removable_at_once(pod))
+        useless = self.useless
+        return tuple(pod for pod in self.old_pods if pod not in useless)
+
+    # | old pod                                      | useless |
+    # | works on nothing and serves nobody           | yes     |
+    # | on a lost node, while another pod serves     | yes     |
+    # | on a lost node, and no pod serves            | no      |
+    # | else                                         | no      |
+    # Where all nodes seem lost it is more likely the way to them: the pods may serve on behind it.
+    @property
+    def useless(self) -> tuple[ObservedPod, ...]:
+        """Old pods that nothing is lost with."""
+        served = bool(self.serving or self.old_serving)
+        return tuple(pod for pod in self.old_pods if drain.removable_at_once(pod) or (pod.lost and served))
 
     @property
     def old_serving(self) -> tuple[ObservedPod, ...]:

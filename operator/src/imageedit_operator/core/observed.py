@@ -128,6 +128,8 @@ class ObservedPod:
     """Digest that its revision's files had before, filled in by the plan; empty when there is none."""
     overdue_s: float = 0.0
     """The deadline that it was not warm within, filled in by the plan; 0 while it has time."""
+    lost: bool = False
+    """Its node is not ready or gone, and nobody hears of it, filled in by the plan."""
     report: Known[WarmReport] | Unknown = field(
         default_factory=lambda: Unknown(reason="NotAsked", message="the pod was not asked")
     )
@@ -225,6 +227,10 @@ class CardLedger:
     """Of the free ones, those that waiting pods of other ImageEditDeployments are about to take."""
     sick_nodes: Mapping[str, SickNode] = field(default_factory=dict)
     """By name; nodes whose cards are all well are not listed."""
+    holders: tuple[str, ...] = ()
+    """Who else holds cards, in words, sorted."""
+    ready_nodes: frozenset[str] | None = None
+    """Names of all nodes that are ready, with cards or without; None when they are not known."""
 
     @property
     def free(self) -> int:

@@ -67,11 +67,12 @@ def is_blocked(
 # | a card                       | one of the same name    | yes             |
 # | a card                       | cards of other names    | no              |
 # | a card                       | nobody knows            | yes             |
+# | a card                       | it on a lost node       | no              |
 def gives_way(olds: Sequence[ObservedPod], *, resource_name: str) -> bool:
     """Whether an old pod that leaves could make room; a mistyped resource name must not empty the service."""
     if not resource_name:
         return True
-    return any(pod.cards is None or pod.cards.get(resource_name, 0) > 0 for pod in olds)
+    return any(not pod.lost and (pod.cards is None or pod.cards.get(resource_name, 0) > 0) for pod in olds)
 
 
 # | warm pods                  | the replacement has waited since the last step | spent |

@@ -79,6 +79,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         sick_cards.mark(owned_pods, observed.cards),
         digests=history.digests(revisions),
         files_at=copies.files_at,
+        cards=observed.cards,
         deadline_s=deadline_s,
         now=now,
     )
@@ -151,6 +152,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         degraded=ill.trouble or sweep.trouble(ours) or refusals.first(groups),
         ours=ours,
         intact=intact.answer(resource, observed, hash_, conflict),
+        cards=observed.cards,
     )
     facts = status.Facts(
         generation=resource.generation,

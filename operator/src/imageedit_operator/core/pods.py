@@ -83,8 +83,8 @@ def is_live(pod: ObservedPod) -> bool:
 
 
 def holds_card(pod: ObservedPod) -> bool:
-    """A scheduled pod holds its card until it is gone, terminating or not."""
-    return bool(pod.node) and not is_over(pod)
+    """A scheduled pod holds its card until it is gone, terminating or not; the card of a lost node is none."""
+    return bool(pod.node) and not is_over(pod) and not pod.lost
 
 
 def gate_message(container_id: str, words: str) -> str:

@@ -43,7 +43,11 @@ class Situation:
     trouble: Trouble | None
     unschedulable: ObservedPod | None
     """A pod of the wanted revision that the scheduler finds no place for."""
+    lost: ObservedPod | None
+    """A pod of the wanted revision whose node is not ready or gone."""
     resource_name: str
+    holders: tuple[str, ...]
+    """Who else holds cards of that name, as far as it is known."""
     shrinking: bool
     decision: Decision | None
     """None without autoscaling."""
@@ -79,6 +83,7 @@ class Answer:
 # | paused                                       | False  | Paused                        |
 # | copies of the model are not there yet        | True   | Prefetching                   |
 # | the canary is warm and holds                 | True   | CanaryHold                    |
+# | a new pod's node is lost                     | True   | NodeLost                      |
 # | rolling back                                 | True   | RollingBack                   |
 # | rolling, strategy Surge, no card             | True   | WaitingForCard                |
 # | rolling                                      | True   | RollingOut                    |
@@ -99,6 +104,8 @@ def progressing(situation: Situation, previous: Mapping[str, Any]) -> Answer:  #
     if situation.hold is not None and situation.mode in _HELD:
         paused = situation.mode == "Paused"
         return Answer(status=not paused, reason=situation.hold.reason, message=situation.hold.message)
+    if situation.lost is not None:
+        return Answer(status=True, reason="NodeLost", message=lost_words(situation.lost))
     if situation.failure is not None:
         return Answer(status=True, reason="RollingBack", message=f"{_failed(situation.failure)}; {_back(situation)}")
     if situation.rolling and situation.mode == "Surge" and waits_for_card(situation):
@@ -146,6 +153,9 @@ def _complete(situation: Situation) -> Answer:
     words = f"all pods serve revision {situation.hash}" if situation.wanted else "no pods are wanted"
     return Answer(status=False, reason="Complete", message=words)
 
+
+MOST_NAMED = 3
+"""Holders of cards that a message names."""
 
 _RETRY = "change the spec, or the annotation imageedit.dev/restarted-at, to try again"
 
@@ -204,4 +214,22 @@ def _no_place(situation: Situation, pod: ObservedPod) -> Answer:
 
 def card_words(situation: Situation, pod: ObservedPod) -> str:
     """What to do for a pod that finds no card."""
-    return f"pod {pod.name} waits for {situation.resource_name}; free a card, add a node or lower the replicas"
+    held = f", which {_named(situation.holders)}" if situation.holders else ""
+    return f"pod {pod.name} waits for {situation.resource_name}{held}; free a card, add a node or lower the replicas"
+
+
+# | holders          | words                    |
+# | one              | A holds                  |
+# | two or three     | A, B and C hold          |
+# | more             | A, B, C and others hold  |
+def _named(holders: tuple[str, ...]) -> str:
+    named = [*holders[:MOST_NAMED], *(["others"] if len(holders) > MOST_NAMED else [])]
+    return f"{named[0]} holds" if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]} hold"
+
+
+def lost_words(pod: ObservedPod) -> str:
+    """What happens to a pod on a lost node."""
+    return (
+        f"pod {pod.name} is on node {pod.node}, which is not ready or gone; it is replaced once it is evicted "
+        "(5 minutes by default) or deleted"
+    )

@@ -46,6 +46,7 @@ class Step:
 # | any      | in trouble while an old pod serves       | none, it stands (a lower total still drains)        |
 # | any      | paused, copies missing, or canary holds  | none, it stands (a lower total still drains)        |
 # | any      | (old pods that cannot serve)             | all of them, at once, without drain                 |
+# | any      | (old pods on a lost node, others serve)  | all of them; nothing waits for their drain          |
 # | Auto     | has or can have a card                   | as many as warm pods replace                        |
 # | Auto     | unschedulable and no card is free        | one, when nothing else is leaving or starting       |
 # | Auto     | unschedulable for a minute all the same  | one, when nothing else is leaving or starting       |
@@ -97,7 +98,7 @@ def _advance(fleet: Fleet, terms: Terms, *, wanted: int, now: float) -> Step:
         now=now,
     )
     spare = max(0, len(fleet.old_pods) - keep)
-    useless = sorted((pod for pod in fleet.old_pods if drain.removable_at_once(pod)), key=drain.victim_rank)[:spare]
+    useless = sorted(fleet.useless, key=drain.victim_rank)[:spare]
     leaving = min(spare - len(useless), _may_drain(fleet, terms, wanted=wanted, blocked=blocked, now=now))
     victims = sorted(fleet.old_live, key=drain.victim_rank)[:leaving]
     if fleet.old_usable < keep:

@@ -7,7 +7,7 @@ from typing import Any
 
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
-from imageedit_operator.core.observed import Known, ObservedPod
+from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.pods import Trouble, is_serving
 from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.resource import ImageEditDeployment
@@ -33,6 +33,7 @@ def read(
     degraded: Trouble | None,
     ours: Sequence[ObservedPod],
     intact: Answer,
+    cards: Known[CardLedger] | Unknown,
 ) -> Situation:
     """The situation of one look, with the step that was decided on it."""
     live = fleet.wanted.live if fleet is not None else ()
@@ -59,7 +60,9 @@ def read(
         expected_warmup_s=expected_warmup_s(previous, ours),
         trouble=trouble,
         unschedulable=next((pod for pod in live if not pod.node and pod.unschedulable), None),
+        lost=next((pod for pod in live if pod.lost), None),
         resource_name=resource.accelerator.extended_resource,
+        holders=cards.value.holders if isinstance(cards, Known) else (),
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
         decision=decision,
         scaled_by=resource.scaled_by,

@@ -42,6 +42,18 @@ ANYWHERE = Place()
 Raw = Mapping[str, Any]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Holder:
+    """A pod that holds cards, or the ImageEditDeployment that it belongs to."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
 @dataclass(kw_only=True, slots=True)
 class NodeCards:
     """Extended resources of one node."""
@@ -61,6 +73,8 @@ class NodeCards:
     """Names of the cards that pods hold, as far as somebody says."""
     sick: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By resource name, the cards that the device plugin names as sick, with its words."""
+    holders: dict[str, set[Holder]] = field(default_factory=dict)
+    """Of each extended resource, who holds some of it."""
 
     def health(self, resource: str, place: Place) -> SickNode:
         """The node's cards of one name, for pods that may land in `place`."""
@@ -88,9 +102,23 @@ class Claim:
 
 def usable_node(node: Raw) -> bool:
     """True when the node takes new pods, taints apart."""
-    spec, status = node.get("spec") or {}, node.get("status") or {}
-    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or [])
-    return ready and not spec.get("unschedulable", False)
+    return is_ready(node) and not (node.get("spec") or {}).get("unschedulable", False)
+
+
+def is_ready(node: Raw) -> bool:
+    """True when its kubelet reports, and reports well."""
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def holder(pod: Raw) -> Holder:
+    """Who is to be named for the cards of this pod."""
+    metadata = pod["metadata"]
+    owner = (metadata.get("labels") or {}).get(DEPLOYMENT_LABEL)
+    namespace = metadata.get("namespace", "")
+    if owner:
+        return Holder(kind="ImageEditDeployment", namespace=namespace, name=owner)
+    return Holder(kind="pod", namespace=namespace, name=metadata["name"])
 
 
 def repelling_taints(node: Raw) -> frozenset[Taint]:
@@ -104,11 +132,22 @@ def repelling_taints(node: Raw) -> frozenset[Taint]:
 
 
 def ledger(
-    nodes: Iterable[NodeCards], *, resource: str, count: int, place: Place = ANYWHERE, claimed: int = 0
+    nodes: Iterable[NodeCards],
+    *,
+    resource: str,
+    count: int,
+    place: Place = ANYWHERE,
+    claimed: int = 0,
+    asker: tuple[str, str] = ("", ""),
+    ready: frozenset[str] | None = None,
 ) -> CardLedger:
-    """Cards of one kind in a place; what is left on a node beyond whole sets of `count` is not free for a pod."""
+    """Cards of one kind in a place; what is left on a node beyond whole sets of `count` is not free for a pod.
+
+    `asker` is the ImageEditDeployment that is not named among the holders.
+    """
     allocatable = free = 0
     sick: dict[str, SickNode] = {}
+    holders: set[str] = set()
     for node in nodes:
         health = node.health(resource, place)
         if health.healthy < health.capacity:
@@ -116,7 +155,16 @@ def ledger(
         if health.takes_pods:
             allocatable += health.healthy
             free += health.free // count * count
-    return CardLedger(allocatable=allocatable, requested=allocatable - free, claimed=claimed, sick_nodes=sick)
+            others = (one for one in node.holders.get(resource, ()) if (one.namespace, one.name) != asker)
+            holders |= {str(one) for one in others}
+    return CardLedger(
+        allocatable=allocatable,
+        requested=allocatable - free,
+        claimed=claimed,
+        sick_nodes=sick,
+        holders=tuple(sorted(holders)),
+        ready_nodes=ready,
+    )
 
 
 class CardBook:
@@ -132,6 +180,7 @@ class CardBook:
         self._fresh_s = FRESH_S
         self._claims: list[Claim] = []
         self._nodes: list[NodeCards] | Unknown = Unknown(reason="NotAsked", message="nodes were not read")
+        self._ready: frozenset[str] = frozenset()
 
     async def read(
         self, *, resource: str, count: int, place: Place = ANYWHERE, asker: tuple[str, str] = ("", "")
@@ -150,9 +199,16 @@ class CardBook:
                 for claim in self._claims
                 if (claim.namespace, claim.deployment) != asker
             )
-            return Known(
-                value=ledger(self._nodes, resource=resource, count=count, place=place, claimed=claimed), age_s=age_s
+            found = ledger(
+                self._nodes,
+                resource=resource,
+                count=count,
+                place=place,
+                claimed=claimed,
+                asker=asker,
+                ready=self._ready,
             )
+            return Known(value=found, age_s=age_s)
 
     async def nodes(self, *, resource: str, count: int, place: Place = ANYWHERE) -> Known[Mapping[str, str]] | Unknown:
         """The nodes that could ever run a pod with `count` cards, from the same snapshot: uid by name.
@@ -197,8 +253,11 @@ class CardBook:
 
     async def _snapshot(self) -> list[NodeCards]:
         nodes: dict[str, NodeCards] = {}
+        ready: set[str] = set()
         async for page in self._kube.pages(NODES):
             for node in page:
+                if is_ready(node):
+                    ready.add(node["metadata"]["name"])
                 status = node.get("status") or {}
                 allocatable, capacity = extended(status.get("allocatable")), extended(status.get("capacity"))
                 if any(allocatable.values()) or any(capacity.values()):
@@ -216,11 +275,15 @@ class CardBook:
                 for pod in page:
                     node_cards = nodes.get(pod["spec"].get("nodeName", ""))
                     if node_cards is not None:
-                        add(node_cards.requested, requested_by(pod))
+                        cards = requested_by(pod)
+                        add(node_cards.requested, cards)
                         node_cards.held.update(held_cards(pod))
+                        for name in cards:
+                            node_cards.holders.setdefault(name, set()).add(holder(pod))
         if nodes and self._devices is not None:
             for name, sick in (await self._devices.sick(nodes.keys())).items():
                 nodes[name].sick = sick
+        self._ready = frozenset(ready)
         return list(nodes.values())
 
     async def _waiting(self) -> list[Claim]:
