@@ -182,6 +182,21 @@ def _started(layout: Layout, programs: Mapping[str, Path]) -> ControlPlane:
     )
 
 
+def kill_apiserver(plane: ControlPlane) -> Sequence[str]:
+    """End the API server without warning; the command line that starts it again on its data."""
+    record = next(one for one in processes.recorded(plane.logs.parent / "pids") if one.name == "kube-apiserver")
+    argv = Path(f"/proc/{record.pid}/cmdline").read_text().split("\0")[:-1]
+    processes.stop([record], grace_s=0.0)
+    return argv
+
+
+def revive_apiserver(plane: ControlPlane, argv: Sequence[str]) -> None:
+    """Start it again where it was, with what etcd kept; returns when it is ready."""
+    layout = Layout(root=plane.logs.parent)
+    record = processes.start("kube-apiserver", argv, pids=layout.pids, logs=layout.logs)
+    wait_ready(api_of(layout, plane.url), [record], layout)
+
+
 def _clear(layout: Layout) -> None:
     processes.stop([*processes.recorded(layout.pids), *processes.marked(layout.root)], grace_s=STOP_GRACE_S)
     shutil.rmtree(layout.root, ignore_errors=True)
