@@ -29,6 +29,8 @@ class Server:
     drained_with: str = ""
     asked: int = 0
     """How often `/warmz` was read."""
+    running: int = 0
+    """Edits that it works on."""
     deaf: bool = False
     """It does not answer, as on a node that is gone."""
 
@@ -52,7 +54,7 @@ class Server:
             "check": {"ok": True, "message": "a picture"},
             "draining": self.draining,
             "accepting": not self.draining,
-            "running": 0,
+            "running": self.running,
             "waiting": 0,
             "error": None,
         }

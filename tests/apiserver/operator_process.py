@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,13 +70,11 @@ class Operator:
         return "\n".join(str(line) for line in self.log)
 
 
-async def start(kubeconfig: Path, *flags: str, source: Path = SOURCE) -> Operator:
+async def start(kubeconfig: Path, *flags: str, source: Path = SOURCE, env: Mapping[str, str] = ENVIRONMENT) -> Operator:
     """Starts the process from this source tree; its port is known when this returns."""
     arguments = ["--kubeconfig", str(kubeconfig), "--http-port", "0", *flags]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "imageedit_operator", *arguments),
-        stderr=asyncio.subprocess.PIPE,
-        env={**ENVIRONMENT, "PYTHONPATH": str(source)},
+        *(sys.executable, "-m", "imageedit_operator", *arguments), stderr=asyncio.subprocess.PIPE, env=env
     )
     running = Operator(process=process, port=0, log=[])
     assert process.stderr is not None
@@ -89,9 +87,9 @@ async def start(kubeconfig: Path, *flags: str, source: Path = SOURCE) -> Operato
 
 
 @asynccontextmanager
-async def operator(kubeconfig: Path, *flags: str, source: Path = SOURCE) -> AsyncIterator[Operator]:
+async def operator(kubeconfig: Path, *flags: str, env: Mapping[str, str] = ENVIRONMENT) -> AsyncIterator[Operator]:
     """The operator, stopped at the end however the test ends."""
-    running = await start(kubeconfig, *flags, source=source)
+    running = await start(kubeconfig, *flags, env=env)
     reading = asyncio.create_task(_read(running))
     try:
         yield running

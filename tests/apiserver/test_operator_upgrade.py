@@ -11,7 +11,7 @@ import yaml
 
 from apiserver.operator_plane import ROOT, eventually, kubectl
 from apiserver.operator_pods import deployments
-from apiserver.operator_process import PASSES, SOURCE, Operator, operator
+from apiserver.operator_process import ENVIRONMENT, PASSES, SOURCE, Operator, operator
 from apiserver.operator_scene import NAME, Scene, controlled, kube, stage  # noqa: F401 - fixtures
 from imageedit_operator.core.pod_template import TERMINATION_MARGIN_S
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient, Manifest
@@ -112,7 +112,8 @@ async def test_an_upgrade_of_chart_definition_and_operator_restarts_no_server_po
         own = helm.get("deployment", "imageedit-operator", *WHERE)
         assert own["metadata"]["labels"]["app.kubernetes.io/version"] == "0.2.0"
 
-        async with operator(controlled.kubeconfig, *here.flags, source=next_operator(tmp_path)) as running:
+        env = {**ENVIRONMENT, "PYTHONPATH": str(next_operator(tmp_path))}
+        async with operator(controlled.kubeconfig, *here.flags, env=env) as running:
             await looked(running, passes=4)
             stored = await kube.get(IMAGE_EDIT_DEPLOYMENTS, here.namespace, NAME)
             assert stored["spec"]["server"]["tomorrow"] == "new"

@@ -23,6 +23,7 @@ from imageedit_operator.election import Candidate
 from imageedit_operator.errors import Deposed, PreflightFailed, SettingsInvalid
 from imageedit_operator.health import Progress
 from imageedit_operator.kube.client import Kube, connect
+from imageedit_operator.kube.clock import ClusterClock
 from imageedit_operator.kube.lease import LeaseFile
 from imageedit_operator.settings import Settings
 from imageedit_operator.telemetry import Telemetry
@@ -70,7 +71,12 @@ async def run(chosen: Settings) -> None:
         posting = asyncio.create_task(health.keep_posting(board, process.progress))
         stack.callback(posting.cancel)
         kube = await stack.enter_async_context(
-            connect(chosen.kubeconfig, timeout_s=chosen.request_timeout_s, on_request=telemetry.requested)
+            connect(
+                chosen.kubeconfig,
+                timeout_s=chosen.request_timeout_s,
+                on_request=telemetry.requested,
+                clock=process.clock,
+            )
         )
         http = await stack.enter_async_context(aiohttp.ClientSession())
         await process.operate(kube, http, stop)
@@ -83,6 +89,7 @@ class _Process:
         self._chosen = chosen
         self._telemetry = telemetry
         self._began = Stamp()
+        self.clock = ClusterClock(wall=time.time, stopwatch=time.monotonic)
         self._candidate: Candidate | None = None
         self._term: Term | None = None
 
@@ -114,11 +121,11 @@ class _Process:
         if not await preflight.check(kube, asked, stop, stopwatch=time.monotonic):
             return
         if lease is not None:
-            file = LeaseFile(kube, namespace=lease[0], name=lease[1], clock=time.time)
+            file = LeaseFile(kube, namespace=lease[0], name=lease[1], clock=self.clock.now)
             self._candidate = Candidate(file, me=_identity(), timing=chosen.timing, stopwatch=time.monotonic)
         while not stop.is_set() and (self._candidate is None or await self._candidate.win(stop)):
             logger.info("acting", extra={"lease": "/".join(lease) if lease else "none"})
-            self._term = new_term(chosen, kube, http, self._telemetry, self._candidate)
+            self._term = new_term(chosen, kube, http, self._telemetry, self._candidate, clock=self.clock.now)
             self._telemetry.leads(True)
             try:
                 await self._term.serve(stop)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -143,20 +143,26 @@ async def _in_office(candidate: Candidate, idle: asyncio.Event) -> None:
 
 
 def new_term(
-    chosen: Settings, kube: Kube, http: aiohttp.ClientSession, telemetry: Telemetry, candidate: Candidate | None
+    chosen: Settings,
+    kube: Kube,
+    http: aiohttp.ClientSession,
+    telemetry: Telemetry,
+    candidate: Candidate | None,
+    *,
+    clock: Callable[[], float],
 ) -> Term:
-    """A term with the real clocks."""
+    """A term with the real stopwatch; `clock` is UTC epoch seconds."""
     queue = WorkQueue(clock=time.monotonic, random=random.random)
-    cards = CardBook(kube, clock=time.monotonic, devices=DeviceBook(kube, clock=time.monotonic, wall=time.time))
+    cards = CardBook(kube, clock=time.monotonic, devices=DeviceBook(kube, clock=time.monotonic, wall=clock))
     reconciler = Reconciler(
         kube=kube,
         observer=Observer(kube, http, cards, BudgetBook(kube, clock=time.monotonic)),
-        executor=Executor(kube, http, clock=time.time),
+        executor=Executor(kube, http, clock=clock),
         cards=cards,
         status=StatusWriter(kube),
         queue=queue,
         telemetry=telemetry,
-        clock=time.time,
+        clock=clock,
         stopwatch=time.monotonic,
         timeout_s=chosen.reconcile_timeout_s,
         auto=chosen.auto,

@@ -18,6 +18,7 @@ import aiohttp
 from kubernetes.aio.client import ApiClient
 
 from imageedit_operator.errors import ApiError
+from imageedit_operator.kube.clock import ClusterClock
 from imageedit_operator.kube.login import Login
 
 FIELD_MANAGER = "imageedit-operator"
@@ -122,13 +123,26 @@ class Kube(Protocol):
 
 @asynccontextmanager
 async def connect(
-    kubeconfig: str, *, timeout_s: float, on_request: RequestDone, page_size: int = PAGE_SIZE
+    kubeconfig: str,
+    *,
+    timeout_s: float,
+    on_request: RequestDone,
+    page_size: int = PAGE_SIZE,
+    clock: ClusterClock | None = None,
 ) -> AsyncIterator[KubeClient]:
-    """A client for as long as the context lasts, with a login that is read again when it is refused."""
+    """A client for as long as the context lasts, with a login that is read again when it is refused.
+
+    `clock` hears the time of every answer.
+    """
     async with AsyncExitStack() as stack:
         login = Login(kubeconfig, stack)
         yield KubeClient(
-            await login.begin(), timeout_s=timeout_s, on_request=on_request, page_size=page_size, renew=login.renew
+            await login.begin(),
+            timeout_s=timeout_s,
+            on_request=on_request,
+            page_size=page_size,
+            renew=login.renew,
+            clock=clock,
         )
 
 
@@ -145,8 +159,10 @@ class KubeClient:
         field_manager: str = FIELD_MANAGER,
         dry_run: bool = False,
         renew: Renew | None = None,
+        clock: ClusterClock | None = None,
     ) -> None:
         self._api = api
+        self._clock = clock
         self._renew = renew
         self._field_manager = field_manager
         self._trying = {"dryRun": "All"} if dry_run else {}
@@ -245,6 +261,7 @@ class KubeClient:
             headers = {"Accept": "application/json", "Content-Type": content, "User-Agent": self._field_manager}
             if auth:
                 headers["Authorization"] = auth["value"]
+            sent_s = self._clock.stopwatch() if self._clock is not None else 0.0
             answer = await api.rest_client.request(
                 _METHODS[verb],
                 configuration.host + path,
@@ -253,6 +270,8 @@ class KubeClient:
                 _request_timeout=self._timeout,
             )
             code = str(answer.status)
+            if self._clock is not None:
+                self._clock.heard(answer.headers, sent_s)
             return _Answer(status=answer.status, headers=answer.headers, data=await answer.read())
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             code = "error"
