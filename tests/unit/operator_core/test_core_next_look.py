@@ -1,48 +1,77 @@
-"""When a resource is looked at again; row by row."""
+"""The table of next looks, row by row."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from imageedit_operator.core.actions import PostEvent
-from imageedit_operator.core.next_look import MOVING_S, RESTING_S, WATCHING_S, after_s, remembers
+from imageedit_operator.core import next_look, relief
+from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.pods import Trouble
-from imageedit_operator.core.progress import Situation
-from unit.operator_core.builders import deployment, pending_pod
-from unit.operator_core.test_core_conditions import GOOD, situation
+from imageedit_operator.core.relief import Case
+from imageedit_operator.core.scaling import Decision
+from unit.operator_core.builders import pending_pod
+from unit.operator_core.test_core_conditions import situation
 
-FAULT = Trouble(reason="CrashLoop", message="pod p ends")
-ACTION = PostEvent(type="Normal", reason="Scaled", message="1 -> 2")
+NOW = 1_796_007_600.0
+CASE = Case(node="n", card="Ascend910-0", pod="p", since=NOW)
+
+REST: dict[str, Any] = {}
+MOVES: dict[str, Any] = {"complete": False}
+NO_PLACE = MOVES | {"unschedulable": pending_pod("p")}
+TROUBLE = MOVES | {"trouble": Trouble(reason="CrashLoop", message="m")}
+ILL: dict[str, Any] = {"degraded": Trouble(reason="DeviceUnhealthy", message="m")}
+HELD = MOVES | {"hold": Hold(reason="Paused", message="m")}
+DARK = MOVES | {"outage": True}
+SCALES = {
+    "decision": Decision(desired=2, reasons=("r",), metrics_ok=True, reason="QueueDepth", message="m", active=True)
+}
 
 
 @pytest.mark.parametrize(
-    ("found", "acts", "keywords", "expected"),
+    ("changes", "more", "seconds"),
     [
-        (situation(), False, {"remembers": True}, 0.0),
-        (situation(), True, {}, MOVING_S),
-        (situation(complete=False), False, {}, MOVING_S),
-        (situation(complete=False, trouble=FAULT), True, {}, MOVING_S),
-        (situation(complete=False, trouble=FAULT), False, {}, WATCHING_S),
-        (situation(complete=False, unschedulable=pending_pod()), False, {}, WATCHING_S),
-        (situation(decision=GOOD), False, {}, WATCHING_S),
-        (situation(degraded=FAULT), False, {}, WATCHING_S),
-        (situation(), False, {"suspects": True}, WATCHING_S),
-        (situation(), False, {"copying": True}, WATCHING_S),
-        (situation(), False, {}, RESTING_S),
+        (REST, {"remembers": True}, 0.0),
+        (REST, {}, 120.0),
+        (SCALES, {}, 5.0),
+        (ILL, {}, 5.0),
+        (REST, {"follows": True}, 5.0),
+        (REST, {"acts": True}, 2.0),
+        (NO_PLACE, {}, 5.0),
+        (TROUBLE, {}, 5.0),
+        (HELD, {}, 5.0),
+        (TROUBLE, {"acts": True}, 2.0),
+        (NO_PLACE, {"leaving": True}, 2.0),
+        (NO_PLACE | DARK, {"leaving": True}, 0.5),
+        (TROUBLE | DARK, {}, 5.0),
+        (DARK, {}, 0.5),
+        (MOVES, {}, 2.0),
+        (MOVES | ILL, {}, 2.0),
     ],
 )
-def test_the_next_look_follows_the_table(
-    found: Situation, acts: bool, keywords: dict[str, Any], expected: float
+def test_the_next_look_is_as_near_as_somebody_waits(
+    changes: dict[str, Any], more: dict[str, bool], seconds: float
 ) -> None:
-    actions = (ACTION,) if acts else ()
-    resting = {"remembers": False, "suspects": False, "copying": False}
-    assert after_s(found, actions, **{**resting, **keywords}) == expected
+    flags = {"acts": False, "leaving": False, "follows": False, "remembers": False} | more
+    assert next_look.after_s(situation(**changes), **flags) == seconds
 
 
-def test_a_card_that_was_chosen_to_be_left_is_left_at_once() -> None:
-    case = {"node": "n", "card": "c", "pod": "p", "since": "2026-01-01T00:00:00Z"}
-    chosen = {"sickCards": [{**case, "replacedAt": "2026-01-01T00:01:00Z"}]}
-    assert remembers({"sickCards": [case]}, chosen, [deployment(1)])
-    assert not remembers(chosen, chosen, [deployment(1)])
+@pytest.mark.parametrize(
+    ("before", "after", "revisions", "answer"),
+    [
+        ({}, {"failedRevision": "a"}, 1, True),
+        ({"failedRevision": "a"}, {"failedRevision": "a"}, 2, False),
+        ({"lastGoodRevision": "a"}, {"lastGoodRevision": "b"}, 2, True),
+        ({}, {"lastGoodRevision": "a"}, 1, False),
+        ({"lastGoodRevision": "a"}, {"lastGoodRevision": "a"}, 2, False),
+        (relief.write([CASE]), relief.write([replace(CASE, replaced_at=NOW)]), 1, True),
+        (relief.write([replace(CASE, replaced_at=NOW)]), relief.write([replace(CASE, replaced_at=NOW)]), 1, False),
+        ({}, relief.write([CASE]), 1, False),
+    ],
+)
+def test_a_status_that_the_next_plan_acts_on_is_remembered(
+    before: dict[str, Any], after: dict[str, Any], revisions: int, answer: bool
+) -> None:
+    assert next_look.remembers(before, after, revisions=revisions) is answer

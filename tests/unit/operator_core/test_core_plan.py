@@ -420,6 +420,39 @@ def test_who_writes_replicas_while_autoscaling_decides_is_told_once(
     assert ["ReplicasIgnored" in events(made) for made in (first, second)] == [told, False]
 
 
+def in_place(*, replicas: int, cards: int, **leaving: Any) -> Plan:
+    """The plan while an old pod drains and its replacement waits for the card, once all is said."""
+    busy = known(draining=True, accepting=True, running=1)
+    old = draining_pod("o", revision_hash="old", report=busy, gate_since=NOW, gate=False, **leaving)
+    others = tuple(serving_pod(f"s{n}", revision_hash="old") for n in range(replicas - 1))
+    seen = Observed(
+        deployments=(deployment(1, HASH), deployment(replicas, "old")),
+        pods=(old, *others, pending_pod("n", revision_hash=HASH, unschedulable_since=NOW - 9)),
+        service_exists=True,
+        service_matches=True,
+        cards=Known(value=CardLedger(allocatable=cards, requested=cards)),
+        status={"updateRevision": HASH, "currentRevision": "old", "lastGoodRevision": "old"},
+    )
+    announced = {**planned(seen, resource(replicas=replicas)).status}
+    progressing = {"type": "Progressing", "status": "True", "reason": "PlannedReplacement", "message": "m"}
+    if replicas == 1:
+        others_said = [c for c in announced["conditions"] if c["type"] != "Progressing"]
+        announced["conditions"] = [*others_said, progressing]
+    return planned(replace(seen, status=announced), resource(replicas=replicas))
+
+
+def test_a_card_that_a_replacement_waits_for_is_followed_while_its_pod_leaves() -> None:
+    made = in_place(replicas=2, cards=2)
+    assert made.actions == ()
+    assert made.requeue_after_s == 2
+
+
+def test_a_time_without_a_warm_pod_is_followed_twice_a_second() -> None:
+    made = in_place(replicas=1, cards=1)
+    assert made.actions == ()
+    assert made.requeue_after_s == 0.5
+
+
 def test_what_drains_is_seen_as_motion_and_what_is_stuck_is_only_watched() -> None:
     busy = known(draining=True, accepting=False, running=1, revision_hash=HASH)
     leaving = draining_pod("b", revision_hash=HASH, report=busy, gate_since=NOW)
@@ -428,6 +461,34 @@ def test_what_drains_is_seen_as_motion_and_what_is_stuck_is_only_watched() -> No
     stuck = observed(pods=(serving("a"), pending_pod("b", revision_hash=HASH)), status=rest_status())
     settled = replace(stuck, status=planned(stuck).status)
     assert planned(settled).requeue_after_s == 5
+
+
+def refused_pod() -> ObservedPod:
+    """One that a kubelet did not take a moment ago."""
+    return ObservedPod(
+        name="r",
+        uid="uid-r",
+        revision_hash=HASH,
+        node="node-1",
+        phase="Failed",
+        created_at=NOW,
+        failed_reason="UnexpectedAdmissionError",
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pods": (serving("a"), serving("b", unhealthy_cards=("c",), held_cards=("c",)))},
+        {"pods": (serving("a"), serving("b"), refused_pod())},
+    ],
+    ids=["a sick card", "a refused pod"],
+)
+def test_what_time_decides_while_all_pods_serve_is_watched(changes: dict[str, Any]) -> None:
+    first = planned(observed(status=rest_status(), **changes))
+    made = planned(observed(status=first.status, **changes), now=NOW + 1)
+    assert made.actions == ()
+    assert made.requeue_after_s == 5
 
 
 def test_an_invalid_spec_keeps_the_figures_of_what_serves() -> None:
