@@ -93,6 +93,17 @@ async def test_apply_creates_once_and_changes_nothing_the_second_time(kube: Kube
     assert managers == [("imageedit-operator", "Apply")]
 
 
+@pytest.mark.parametrize("kind", [IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS])
+async def test_a_bare_list_has_metadata_alone(kube: KubeClient, namespace: str, kind: Resource) -> None:
+    stored = await create_resource(kube, namespace) if kind == IMAGE_EDIT_DEPLOYMENTS else None
+    stored = stored or await kube.create(kind, namespace, deployment("d", labels={"a": "b"}))
+    (listed,) = [item async for page in kube.pages(kind, namespace, bare=True) for item in page]
+    assert listed["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]
+    assert listed["metadata"]["uid"] == stored["metadata"]["uid"]
+    assert listed["metadata"].get("labels") == stored["metadata"].get("labels")
+    assert not {"spec", "status"} & listed.keys()
+
+
 async def test_apply_takes_back_a_field_that_somebody_changed(
     kube: KubeClient,
     namespace: str,

@@ -78,7 +78,7 @@ async def watching(kubeconfig: Path, *namespaces: str) -> AsyncIterator[Watching
             scope,
             lambda key, _delay_s: running.keys.append(key),
             running.stop,
-            on_version=lambda key, _version: running.told.append(key),
+            on_told=lambda told: running.told.append(told.key),
         )
     )
     try:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from imageedit_operator.core.accelerator import AutoInjection
+from imageedit_operator.core import ground
+from imageedit_operator.core.accelerator import Accelerator, AutoInjection
 from imageedit_operator.core.actions import DeletePod, Plan, PostEvent
 from imageedit_operator.core.fields import InvalidResource
-from imageedit_operator.core.observed import Known, Observed
+from imageedit_operator.core.ground import Ground
+from imageedit_operator.core.observed import CardLedger, Known, Observed, Unknown
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.relief import chosen_between
 from imageedit_operator.core.resource import ImageEditDeployment, parse
@@ -32,7 +34,9 @@ logger = logging.getLogger(__name__)
 
 MOVED_AGAIN_S = 0.3
 SHORTEST_REQUEUE_S = 0.2
-
+SPREAD_FROM_S = 60.0
+SPREAD = 0.4
+"""Long waits differ by so much: what started together need not be looked at together for ever."""
 
 Planner: TypeAlias = Callable[[ImageEditDeployment, Observed, PlanMemory, float], tuple[Plan, PlanMemory]]
 
@@ -47,7 +51,7 @@ class Outcome:
 
 @dataclass(kw_only=True, slots=True)
 class Reconciler:
-    """What a pass needs; `clock` is UTC epoch seconds, `stopwatch` is monotonic."""
+    """What a pass needs; `clock` is UTC epoch seconds, `stopwatch` is monotonic, `random` in [0, 1)."""
 
     kube: Kube
     observer: Observer
@@ -59,12 +63,17 @@ class Reconciler:
     clock: Callable[[], float]
     stopwatch: Callable[[], float]
     timeout_s: float
+    random: Callable[[], float] = lambda: 0.5
     leading: Callable[[], bool] = lambda: True
     """Asked before every write: a process that was frozen may wake up when another one acts."""
+    on_read: Callable[[Manifest], None] = lambda _resource: None
+    """Gets each resource whose status was right already, as a pass read it; a pass that fails is told of by no call."""
     auto: AutoInjection = field(default_factory=AutoInjection)
     planner: Planner = plan
     memories: dict[Key, tuple[str, PlanMemory]] = field(default_factory=dict)
     """What plans remember between passes, with the uid that it belongs to."""
+    grounds: dict[Key, tuple[Accelerator, Ground]] = field(default_factory=dict)
+    """What the pods of each resource asked for, and what lay under them, when it was looked at last."""
     running: dict[Key, float] = field(default_factory=dict)
     """The passes that run now, and when they began, by the stopwatch."""
 
@@ -102,8 +111,12 @@ class Reconciler:
         else:
             self.queue.forgive(key)
             if outcome.again_after_s is not None:
-                self.queue.add_after(key, max(SHORTEST_REQUEUE_S, outcome.again_after_s))
+                self.queue.add_after(key, self._spread(max(SHORTEST_REQUEUE_S, outcome.again_after_s)))
         self.telemetry.reconciled(outcome.result, self.stopwatch() - started)
+
+    def _spread(self, again_after_s: float) -> float:
+        spread = SPREAD if again_after_s >= SPREAD_FROM_S else 0.0
+        return again_after_s * (1 + spread * (self.random() - 0.5))
 
     async def reconcile(self, key: Key) -> Outcome:
         """One pass. Raises ApiError when the apiserver refuses or does not answer."""
@@ -137,6 +150,7 @@ class Reconciler:
     def _forget(self, key: Key) -> Outcome:
         """Its children go by owner references; ours is only what we remember."""
         self.memories.pop(key, None)
+        self.grounds.pop(key, None)
         self.status.forget(key)
         self.queue.forget(key)
         self.telemetry.forget(key)
@@ -198,14 +212,41 @@ class Reconciler:
             if error.conflict or error.not_found:
                 raise WorldMoved(f"status: {error.message}") from error
             raise
+        if not written:
+            self.on_read(manifest)
         before, after = live.get("desiredReplicas"), status.get("desiredReplicas")
         if written and isinstance(before, int) and isinstance(after, int) and before != after:
             self.telemetry.decided(key, before, after)
         if written:
             self.telemetry.left_sick_cards(key, len(chosen_between(live, status)))
 
+    async def look_at_nodes(self) -> None:
+        """Adds the resources under whose pods something changed, and brings the metric of free cards up to date.
+
+        Both change by what others do, of which no version of the resource's own objects tells.
+        """
+        seen: dict[str, tuple[Known[CardLedger] | Unknown, Known[Mapping[str, str]] | Unknown]] = {}
+        for key, (accelerator, _) in list(self.grounds.items()):
+            name, count, place = accelerator.extended_resource, accelerator.count, accelerator.place()
+            alike = repr((name, count, place))
+            if not name:
+                self.telemetry.cards_seen(key, None)
+                continue
+            if alike not in seen:
+                cards = await self.cards.read(resource=name, count=count, place=place)
+                seen[alike] = cards, await self.cards.nodes(resource=name, count=count, place=place)
+            cards, nodes = seen[alike]
+            if key not in self.grounds:
+                continue  # it went meanwhile
+            before = self.grounds[key][1]
+            self.telemetry.cards_seen(key, cards.value.free if isinstance(cards, Known) else None)
+            if ground.is_news(before, ground.found(cards, nodes, near=before.near)):
+                self.queue.add(key)
+
     def _measure(self, key: Key, resource: ImageEditDeployment, observed: Observed, planned: Plan) -> None:
         self.telemetry.status_seen(key, planned.status)
+        near = {pod.node for pod in observed.pods if pod.node}
+        self.grounds[key] = (resource.accelerator, ground.found(observed.cards, observed.nodes, near=near))
         self.telemetry.cards_seen(key, observed.cards.value.free if isinstance(observed.cards, Known) else None)
         if resource.autoscaling is None:
             self.telemetry.forget_sample(key)

@@ -24,7 +24,7 @@ class Settings:
     workers: int = 8
     """Resources that are reconciled at the same time."""
     resync_s: float = 120.0
-    """Seconds between two full lists of the resources."""
+    """Seconds between two lists of the versions of all resources and their children."""
     kubeconfig: str = ""
     """Path of a kubeconfig; empty = the pod's service account, else the default kubeconfig."""
     http_port: int = 8080
@@ -89,7 +89,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
 
     flag("namespaces", "", "comma list of namespaces to serve, empty for the whole cluster")
     flag("workers", "8", "resources that are reconciled at the same time")
-    flag("resync", "120", "seconds between two full lists of the resources")
+    flag("resync", "120", "seconds between two lists of the versions of all resources and their children")
     flag("kubeconfig", "", "path of a kubeconfig, empty for the pod's service account")
     flag("http-port", "8080", "port of /healthz and /metrics")
     flag("log-level", "info", "one of " + ", ".join(LOG_LEVELS))

@@ -1,4 +1,4 @@
-"""Keeps the watches running, and lists everything now and then.
+"""Keeps the watches running, and lists the versions of everything now and then.
 
 A run of kopf can end for reasons that the next run does not meet (an etcd leader change, an HTTP
 410), so it is started again with growing pauses; a run that cannot be kept up ends the process.
@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from imageedit_operator.errors import ApiError
 from imageedit_operator.hearing import Hearing
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube
-from imageedit_operator.wake_ups import keys_for, version_of
+from imageedit_operator.kube import versions
+from imageedit_operator.kube.client import Kube
 from imageedit_operator.watching import WatchEnded
 from imageedit_operator.workqueue import Key
 
@@ -99,20 +99,24 @@ async def resync(
     period_s: float,
     random: Callable[[], float],
     known: Callable[[], Iterable[Key]],
+    unheard: Callable[[Mapping[Key, versions.Family], Mapping[Key, versions.Family]], set[Key]],
     on_key: Callable[[Key], None],
     on_complete: Callable[[Mapping[Key, str]], None],
     on_missing: Callable[[], None] = lambda: None,
 ) -> None:
-    """Adds every resource each period (±10 %), and those that we know and that no list shows any more.
+    """Each period (±10 %) adds the resources whose versions are news, and those that we know and no list shows.
 
-    `on_complete` gets what the list showed, with the version of each; `on_missing` is called when the kind itself
-    is not served, and then the resources that we know are gone.
+    `unheard` tells the news of a list and the one before, at first an empty one. `on_complete` gets the
+    version of each resource; `on_missing` is called when the kind itself is not served, and then the resources
+    that we know are gone.
     """
+    before: Mapping[Key, versions.Family] = {}
     while not stop.is_set():
         try:
-            listed = await _list(kube, namespaces)
+            listed = await versions.read(kube, namespaces)
         except ApiError as error:
             if error.not_found:
+                before = {}
                 on_missing()
                 for key in tuple(known()):
                     on_key(key)
@@ -120,9 +124,12 @@ async def resync(
                 logger.error("resync failed: %s", error)
             await sleep_unless(stop, min(period_s, max(5.0, error.retry_after_s)))
             continue
-        for key in listed.keys() | set(known()):
+        news = set(listed.resources)
+        if listed.families is not None:
+            news, before = unheard(before, listed.families), listed.families
+        for key in news | (set(known()) - listed.resources.keys()):
             on_key(key)
-        on_complete(listed)
+        on_complete(listed.resources)
         await sleep_unless(stop, period_s * (0.9 + 0.2 * random()))
 
 
@@ -133,12 +140,3 @@ async def sleep_unless(stop: asyncio.Event, seconds: float) -> None:
             await stop.wait()
     except TimeoutError:
         return
-
-
-async def _list(kube: Kube, namespaces: tuple[str, ...]) -> dict[Key, str]:
-    found: dict[Key, str] = {}
-    for namespace in namespaces or ("",):
-        async for page in kube.pages(IMAGE_EDIT_DEPLOYMENTS, namespace):
-            for item in page:
-                found |= dict.fromkeys(keys_for(IMAGE_EDIT_DEPLOYMENTS, item), version_of(item))
-    return found

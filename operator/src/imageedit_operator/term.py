@@ -30,6 +30,7 @@ from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.reconciler import Reconciler
 from imageedit_operator.settings import Settings
 from imageedit_operator.telemetry import Telemetry
+from imageedit_operator.wake_ups import Told
 from imageedit_operator.workqueue import Key, WorkQueue
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class Term:
     kube: Kube
     reconciler: Reconciler
     candidate: Candidate | None
+    budgets: BudgetBook
     resynced: Stamp = field(default_factory=Stamp)
     watching: Stamp = field(default_factory=Stamp)
     hearing: Hearing = field(default_factory=Hearing)
@@ -77,6 +79,7 @@ class Term:
                 ]
                 tasks.create_task(self._watch(stop), name="watches")
                 tasks.create_task(self._list(stop), name="resync")
+                tasks.create_task(self._look_at_nodes(stop), name="nodes")
                 tasks.create_task(self._finish(stop, workers, idle), name="finish")
                 if self.candidate is not None:
                     tasks.create_task(_in_office(self.candidate, idle), name="lease")
@@ -90,7 +93,7 @@ class Term:
             watching.watch,
             scope,
             self.reconciler.queue.add_after,
-            on_version=self.hearing.told,
+            on_told=self._told,
             on_alive=self.watching.now,
         )
         run = partial(supervision.unless_deaf, watch, self.hearing, stopwatch=time.monotonic)
@@ -100,10 +103,19 @@ class Term:
         )
         self.watching.now()
 
+    def _told(self, told: Told) -> None:
+        if told.itself:
+            self.hearing.told(told.key, told.version)
+        elif told.gone:
+            self.hearing.heard_gone(told.uid)
+        else:
+            self.hearing.heard(told.uid, told.version)
+
     async def _list(self, stop: asyncio.Event) -> None:
         def on_complete(listed: Mapping[Key, str]) -> None:
             self.definition.found()
             self.resynced.now()
+            self.budgets.forget()  # what the list told of those of others is to be read at the looks that follow
             self.hearing.listed(listed, time.monotonic())
             self.reconciler.telemetry.resynced(time.time())
 
@@ -119,10 +131,16 @@ class Term:
             period_s=self.chosen.resync_s,
             random=random.random,
             known=lambda: self.reconciler.memories,
+            unheard=self.hearing.unheard,
             on_key=self.reconciler.queue.add,
             on_complete=on_complete,
             on_missing=on_missing,
         )
+
+    async def _look_at_nodes(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            await self.reconciler.look_at_nodes()
+            await supervision.sleep_unless(stop, self.chosen.resync_s)
 
     async def _finish(self, stop: asyncio.Event, workers: list[asyncio.Task[None]], idle: asyncio.Event) -> None:
         await stop.wait()
@@ -153,19 +171,23 @@ def new_term(
 ) -> Term:
     """A term with the real stopwatch; `clock` is UTC epoch seconds."""
     queue = WorkQueue(clock=time.monotonic, random=random.random)
+    hearing = Hearing()
     cards = CardBook(kube, clock=time.monotonic, devices=DeviceBook(kube, clock=time.monotonic, wall=clock))
+    budgets = BudgetBook(kube, clock=time.monotonic, on_read=hearing.read)
     reconciler = Reconciler(
         kube=kube,
-        observer=Observer(kube, http, cards, BudgetBook(kube, clock=time.monotonic)),
+        observer=Observer(kube, http, cards, budgets, on_read=hearing.read),
         executor=Executor(kube, http, clock=clock),
         cards=cards,
-        status=StatusWriter(kube),
+        status=StatusWriter(kube, on_written=hearing.read),
         queue=queue,
         telemetry=telemetry,
         clock=clock,
         stopwatch=time.monotonic,
         timeout_s=chosen.reconcile_timeout_s,
+        random=random.random,
+        on_read=hearing.read,
         auto=chosen.auto,
         leading=candidate.leading if candidate is not None else lambda: True,
     )
-    return Term(chosen=chosen, kube=kube, reconciler=reconciler, candidate=candidate)
+    return Term(chosen=chosen, kube=kube, reconciler=reconciler, candidate=candidate, budgets=budgets, hearing=hearing)

@@ -7,11 +7,12 @@ writes, or count what nobody acts on; a look for each would be most of the opera
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from imageedit_operator.core.pods import is_over
 from imageedit_operator.kube.client import DEPLOYMENTS, FIELD_MANAGER, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
-from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, parse_pod
+from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, parse_deployment, parse_pod
 from imageedit_operator.workqueue import Key
 
 WATCHED = (IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS, PODS)
@@ -41,6 +42,17 @@ def keys_for(resource: Resource, manifest: Mapping[str, Any]) -> tuple[Key, ...]
 def version_of(manifest: Mapping[str, Any]) -> str:
     """The object's resourceVersion, which differs after every change; only equality means anything."""
     return str((manifest.get("metadata") or {}).get("resourceVersion") or "")
+
+
+class Told(NamedTuple):
+    """What an event told of."""
+
+    key: Key
+    itself: bool
+    """Of the resource, and not of a child."""
+    uid: str
+    version: str
+    gone: bool
 
 
 class Sight(NamedTuple):
@@ -78,9 +90,9 @@ class Sights:
 
 # | of                  | acting                                         | telling                          |
 # | ImageEditDeployment | generation, annotations, deletion              |                                  |
-# | Deployment          |                                                | generation, labels, owners       |
-# | Pod                 | container, readiness, its end, what it lacks   | everything else that plans read  |
-# The status of a resource is ours: somebody else's change of it is put right by the next resync.
+# | Deployment          |                                                | all that plans read, generation  |
+# | Pod                 | container, readiness, its end, what it lacks   | all else that plans read, labels |
+# The status of a resource is ours: somebody else's change of it is put right after the next list of versions.
 def sight(resource: Resource, manifest: Mapping[str, Any]) -> Sight:
     """What a pass would read of this object."""
     metadata = manifest["metadata"]
@@ -88,11 +100,16 @@ def sight(resource: Resource, manifest: Mapping[str, Any]) -> Sight:
         annotations = metadata.get("annotations") or {}
         return Sight((metadata.get("generation"), annotations, metadata.get("deletionTimestamp")))
     if resource == DEPLOYMENTS:
+        # Of whom it is depends on the resource, so the owners count whole; the version is another one each time.
+        read = replace(parse_deployment(manifest, owner_uid=""), resource_version="")
         owners = metadata.get("ownerReferences") or []
-        return Sight(None, (metadata.get("generation"), metadata.get("labels") or {}, owners))
+        return Sight(None, (read, owners, metadata.get("generation"), metadata.get("labels") or {}))
     pod = parse_pod(manifest)
     lacks = (pod.waiting_reason, pod.unschedulable)
-    return Sight((pod.container_id, pod.started, pod.ip, pod.ready, pod.terminating, is_over(pod), *lacks), pod)
+    return Sight(
+        (pod.container_id, pod.started, pod.ip, pod.ready, pod.terminating, is_over(pod), *lacks),
+        (pod, metadata.get("labels") or {}),
+    )
 
 
 _UNSEEN = {

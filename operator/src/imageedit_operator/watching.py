@@ -22,7 +22,7 @@ import kopf
 
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Resource
 from imageedit_operator.kube.login import load_configuration
-from imageedit_operator.wake_ups import SELECTOR, WATCHED, Sights, keys_for, version_of
+from imageedit_operator.wake_ups import SELECTOR, WATCHED, Sights, Told, keys_for, version_of
 from imageedit_operator.workqueue import Key
 
 logger = logging.getLogger(__name__)
@@ -49,20 +49,20 @@ async def watch(
     on_key: Callable[[Key, float], None],
     stop: asyncio.Event,
     *,
-    on_version: Callable[[Key, str], None] = lambda _key, _version: None,
+    on_told: Callable[[Told], None] = lambda _told: None,
     on_alive: Callable[[], None] = lambda: None,
 ) -> None:
     """One run of kopf; returns after `stop` was set. Raises WatchEnded when it ends by itself.
 
     All are called in the caller's event loop: `on_key` for every event that is news, with the seconds until the key
-    is due, `on_version` for every event of a resource itself, `on_alive` every few seconds while kopf's loop turns.
+    is due, `on_told` after it for every event, news or not, `on_alive` every few seconds while kopf's loop turns.
     """
     ours = asyncio.get_running_loop()
     ended: asyncio.Future[BaseException | None] = ours.create_future()
     run = _Run(
         scope=scope,
         on_key=lambda key, delay_s: _tell(ours, lambda told: on_key(*told), (key, delay_s)),
-        on_version=lambda key, version: _tell(ours, lambda told: on_version(*told), (key, version)),
+        on_told=lambda told: _tell(ours, on_told, told),
         on_end=lambda error: _tell(ours, finish, error),
         on_alive=lambda: _tell(ours, lambda _: on_alive(), None),
     )
@@ -104,13 +104,13 @@ class _Run:
         *,
         scope: Scope,
         on_key: Callable[[Key, float], None],
-        on_version: Callable[[Key, str], None],
+        on_told: Callable[[Told], None],
         on_end: Callable[[BaseException | None], None],
         on_alive: Callable[[], None],
     ) -> None:
         self._scope = scope
         self._on_key = on_key
-        self._on_version = on_version
+        self._on_told = on_told
         self._on_end = on_end
         self._on_alive = on_alive
         self._lock = threading.Lock()
@@ -142,7 +142,7 @@ class _Run:
         beating = asyncio.create_task(self._beat())  # born before kopf's tasks, so not one of those that it ends
         try:
             await kopf.operator(
-                registry=build_registry(self._scope, self._on_key, self._on_version),
+                registry=build_registry(self._scope, self._on_key, self._on_told),
                 settings=build_settings(),
                 clusterwide=not self._scope.namespaces,
                 namespaces=self._scope.namespaces,
@@ -158,7 +158,7 @@ class _Run:
 
 
 def build_registry(
-    scope: Scope, on_key: Callable[[Key, float], None], on_version: Callable[[Key, str], None]
+    scope: Scope, on_key: Callable[[Key, float], None], on_told: Callable[[Told], None]
 ) -> kopf.OperatorRegistry:
     """A fresh registry with the login and one event handler for each watched kind."""
     registry = kopf.OperatorRegistry()
@@ -173,11 +173,11 @@ def build_registry(
         async def on_event(event: Mapping[str, Any], **_: Any) -> None:
             body = event["object"]  # as it came: kopf's views of it cost more than what is done here
             for key in keys_for(resource, body):
-                delay_s = sights.delay_s(resource, body, gone=event["type"] == "DELETED")
+                gone, itself = event["type"] == "DELETED", resource == IMAGE_EDIT_DEPLOYMENTS
+                delay_s = sights.delay_s(resource, body, gone=gone)
                 if delay_s is not None:
                     on_key(key, delay_s)
-                if resource == IMAGE_EDIT_DEPLOYMENTS:
-                    on_version(key, version_of(body))
+                on_told(Told(key, itself, body["metadata"].get("uid", ""), version_of(body), gone))
 
         return on_event
 

@@ -34,7 +34,7 @@ SCALES = {
     ("changes", "more", "seconds"),
     [
         (REST, {"remembers": True}, 0.0),
-        (REST, {}, 120.0),
+        (REST, {}, 1200.0),
         (SCALES, {}, 5.0),
         (ILL, {}, 5.0),
         (REST, {"follows": True}, 5.0),

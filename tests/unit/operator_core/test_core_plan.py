@@ -164,7 +164,7 @@ def test_at_rest_the_status_is_byte_for_byte_the_same() -> None:
     made = planned(observed(status=rest_status()), now=NOW + 5000)
     assert made.actions == ()
     assert repr(made.status) == repr(rest_status())
-    assert made.requeue_after_s == 120
+    assert made.requeue_after_s == 1200
 
 
 def test_card_numbers_that_move_write_no_status() -> None:
@@ -349,10 +349,10 @@ def test_trouble_is_announced_once() -> None:
 def test_what_the_next_plan_acts_on_is_looked_at_again_at_once() -> None:
     first = planned(observed())
     assert first.status["lastGoodRevision"] == HASH
-    assert first.requeue_after_s == 120  # nothing older waits for it
+    assert first.requeue_after_s == 1200  # nothing older waits for it
     older = (deployment(2, HASH), deployment(0, "old"))
     assert planned(observed(deployments=older, status=rest_status(lastGoodRevision="old"))).requeue_after_s == 0
-    assert planned(observed(deployments=older, status=rest_status())).requeue_after_s == 120
+    assert planned(observed(deployments=older, status=rest_status())).requeue_after_s == 1200
 
 
 def test_a_new_number_of_replicas_is_announced() -> None:

@@ -40,7 +40,7 @@ def test_at_rest_a_plan_has_no_actions_and_the_same_status() -> None:
     assert model.last is not None
     assert model.last.actions == ()
     assert model.status == before
-    assert model.last.requeue_after_s == 120
+    assert model.last.requeue_after_s == 1200
 
 
 def test_with_a_free_card_a_rollout_never_serves_below_the_wanted_number() -> None:

@@ -129,7 +129,7 @@ class MemoryKube:
         return copy.deepcopy(found)
 
     async def pages(
-        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
+        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = "", bare: bool = False
     ) -> AsyncIterator[list[Manifest]]:
         self._called("list", resource, labels or fields)
         wanted = dict(part.split("=", 1) for part in labels.split(",") if "=" in part)

@@ -123,3 +123,20 @@ async def test_the_namespace_is_listed_again_only_after_a_while() -> None:
     now = FRESH_S + 1
     await book.read(RESOURCE, [LABELS])
     assert kube.calls.count(("list", "poddisruptionbudgets", "")) == 2
+
+
+async def test_budgets_of_others_that_may_have_changed_are_read_again_at_once() -> None:
+    kube = cluster()
+    book = BudgetBook(kube, clock=lambda: 0.0)
+    await book.read(RESOURCE, [LABELS])
+    kube.put(BUDGETS, budget("theirs", {}))
+    book.forget()
+    seen = await book.read(RESOURCE, [LABELS])
+    assert isinstance(seen, Known)
+    assert seen.value.others == ("theirs",)
+
+
+async def test_the_own_budget_is_told_of_when_it_was_read() -> None:
+    told: list[Manifest] = []
+    await BudgetBook(cluster((BUDGETS, own())), clock=lambda: 0.0, on_read=told.append).read(RESOURCE, [LABELS])
+    assert [item["metadata"]["uid"] for item in told] == ["uid-edit"]

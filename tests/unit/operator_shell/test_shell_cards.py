@@ -195,7 +195,7 @@ class SlowKube(MemoryKube):
     clock: Clock
 
     async def pages(
-        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
+        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = "", bare: bool = False
     ) -> AsyncIterator[list[Manifest]]:
         self.clock.now += LIST_S if resource == NODES else 0.0
         async for page in super().pages(resource, namespace, labels=labels, fields=fields):

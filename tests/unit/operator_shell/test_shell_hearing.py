@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -44,6 +45,47 @@ def test_a_resource_that_is_gone_is_owed_nothing() -> None:
     hearing.listed({EDIT: "8", OTHER: "9"}, 100.0)
     hearing.listed({}, 220.0)
     assert hearing.deaf_s(300.0) == 0.0
+
+
+BEFORE = frozenset({("r", "1"), ("d", "1"), ("p", "1"), ("s", "1")})
+
+
+def with_(**versions: str) -> frozenset[tuple[str, str]]:
+    """The family with some of its versions changed; an empty one is an object that is gone."""
+    return frozenset((dict(BEFORE) | versions).items()) - {(uid, "") for uid in versions}
+
+
+@pytest.mark.parametrize(
+    ("now_listed", "hear", "looked_at"),
+    [
+        (BEFORE, lambda _hearing: None, False),
+        (with_(p="2"), lambda _hearing: None, True),
+        (with_(p="2"), lambda hearing: hearing.heard("p", "2"), False),
+        (with_(p="2"), lambda hearing: hearing.heard("p", "3"), True),
+        (with_(s="2"), lambda hearing: hearing.read({"metadata": {"uid": "s", "resourceVersion": "2"}}), False),
+        (with_(r="2"), lambda hearing: hearing.told(EDIT, "2"), True),  # perhaps the status, which asks for no look
+        (with_(r="2"), lambda hearing: hearing.read({"metadata": {"uid": "r", "resourceVersion": "2"}}), False),
+        (with_(new="1"), lambda _hearing: None, True),
+        (with_(new="1"), lambda hearing: hearing.heard("new", "1"), False),
+        (with_(p=""), lambda _hearing: None, True),
+        (with_(p=""), lambda hearing: hearing.heard_gone("p"), False),
+        (with_(p="", d="2"), lambda hearing: hearing.heard_gone("p"), True),
+    ],
+)
+def test_after_a_list_what_was_not_heard_of_is_looked_at(
+    now_listed: frozenset[tuple[str, str]], hear: Callable[[Hearing], None], looked_at: bool
+) -> None:
+    hearing = Hearing()
+    assert hearing.unheard({}, {EDIT: BEFORE}) == {EDIT}
+    hear(hearing)
+    assert hearing.unheard({EDIT: BEFORE}, {EDIT: now_listed}) == ({EDIT} if looked_at else set())
+
+
+def test_what_was_heard_of_is_forgotten_with_its_object() -> None:
+    hearing = Hearing()
+    hearing.heard("p", "2")
+    hearing.unheard({}, {EDIT: frozenset({("r", "1")})})
+    assert hearing.unheard({EDIT: frozenset({("r", "1")})}, {EDIT: frozenset({("r", "1"), ("p", "2")})}) == {EDIT}
 
 
 def ended_at(hearing: Hearing, *, told_s: float = 1e9) -> float | None:

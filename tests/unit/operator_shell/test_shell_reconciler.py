@@ -17,14 +17,14 @@ from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest, Resource
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, Manifest, Resource
 from imageedit_operator.kube.execute import Executor
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.reconciler import MOVED_AGAIN_S, Outcome, Reconciler
 from imageedit_operator.telemetry import Telemetry
 from imageedit_operator.workqueue import Key, WorkQueue
-from unit.operator_shell.builders import MemoryKube, cluster, custom_resource, with_resource
+from unit.operator_shell.builders import CARD, MemoryKube, cluster, custom_resource, node, pod, with_resource
 from unit.operator_shell.virtual_time import now, run_virtual
 
 KEY = Key("team", "edit")
@@ -61,6 +61,7 @@ def reconciler(
     *,
     timeout_s: float = 60,
     leading: Callable[[], bool] = lambda: True,
+    random: float = 0.5,
 ) -> Reconciler:
     """A reconciler over a cluster in memory, on the loop's clock."""
     cards = CardBook(kube, clock=now)
@@ -75,6 +76,7 @@ def reconciler(
         clock=now,
         stopwatch=now,
         timeout_s=timeout_s,
+        random=lambda: random,
         leading=leading,
         planner=planner,
     )
@@ -223,13 +225,14 @@ def worked(
     *,
     for_s: float,
     timeout_s: float = 60,
+    random: float = 0.5,
     prepare: Callable[[], None] = lambda: None,
 ) -> Reconciler:
     """A worker at work for some virtual seconds, from one add on."""
 
     async def main() -> Reconciler:
         async with aiohttp.ClientSession() as http:
-            subject = reconciler(kube, planner, http, timeout_s=timeout_s)
+            subject = reconciler(kube, planner, http, timeout_s=timeout_s, random=random)
             worker = asyncio.ensure_future(subject.work())
             subject.queue.add(KEY)
             prepare()
@@ -245,6 +248,82 @@ def test_a_worker_looks_again_when_the_plan_asks_for_it() -> None:
     planner = FixedPlan(again_s=30.0)
     worked(with_resource(), planner, for_s=100.0)
     assert len(planner.memories) == 4  # at 0, 30, 60 and 90 s
+
+
+def test_only_a_pass_that_comes_to_its_end_has_seen_its_resource() -> None:
+    """Else a list of versions would leave a resource alone whose passes fail."""
+    kube, seen = with_resource(), list[Manifest]()
+
+    async def main() -> list[int]:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, FixedPlan(), http)
+            subject.on_read = seen.append
+            counts = []
+            kube.refuse["list pods"] = ApiError(status=500, reason="InternalError", message="etcd")
+            with pytest.raises(ApiError):
+                await subject.reconcile(KEY)
+            counts.append(len(seen))
+            del kube.refuse["list pods"]
+            await subject.reconcile(KEY)  # writes the status: another version, which the writer tells of
+            counts.append(len(seen))
+            await subject.reconcile(KEY)
+            counts.append(len(seen))
+            return counts
+
+    assert run_virtual(main) == [0, 0, 1]
+
+
+@pytest.mark.parametrize(("random", "passes_seen"), [(0.0, 2), (0.99, 1)])
+def test_long_waits_are_spread(random: float, passes_seen: int) -> None:
+    planner = FixedPlan(again_s=1200.0)
+    worked(with_resource(), planner, for_s=1100.0, random=random)
+    assert len(planner.memories) == passes_seen
+
+
+def test_free_cards_are_counted_for_resources_at_rest_too() -> None:
+    kube = with_resource(accelerator={"resourceName": CARD})
+    kube.put(NODES, node(cards=2))
+    free = 'imageedit_operator_free_cards{imageedit_deployment="edit",imageedit_namespace="team"}'
+
+    async def main() -> Reconciler:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, FixedPlan(), http)
+            await subject.reconcile(KEY)
+            assert metric(subject, f"{free} 2.0")
+            kube.put(NODES, node(cards=3))
+            await asyncio.sleep(60.0)
+            await subject.look_at_nodes()
+            return subject
+
+    assert metric(run_virtual(main), f"{free} 3.0")
+
+
+def sick_card(name: str) -> Manifest:
+    """A node that offers fewer cards than it has."""
+    seen = node(name, cards=1)
+    return {**seen, "status": {**seen["status"], "capacity": {CARD: "2"}}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "looked_at"),
+    [(node("node-1"), False), (sick_card("node-1"), True), (sick_card("node-2"), False), (node("node-3"), False)],
+)
+def test_a_card_that_falls_sick_under_a_pod_at_rest_asks_for_a_look(changed: Manifest, looked_at: bool) -> None:
+    kube = with_resource(accelerator={"resourceName": CARD})
+    for manifest in (node("node-1"), node("node-2")):
+        kube.put(NODES, manifest)
+    kube.put(PODS, pod())
+
+    async def main() -> int:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, FixedPlan(), http)
+            await subject.reconcile(KEY)
+            kube.put(NODES, changed)
+            await asyncio.sleep(60.0)
+            await subject.look_at_nodes()
+            return subject.queue.depth()
+
+    assert run_virtual(main) == int(looked_at)
 
 
 def test_errors_back_off_and_are_counted() -> None:

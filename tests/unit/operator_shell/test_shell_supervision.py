@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import TypeAlias
 
 import pytest
 
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.hearing import Hearing
+from imageedit_operator.kube.client import (
+    BUDGETS,
+    CLAIM_TEMPLATES,
+    DEPLOYMENTS,
+    IMAGE_EDIT_DEPLOYMENTS,
+    JOBS,
+    PODS,
+    SERVICES,
+    Manifest,
+    Resource,
+)
 from imageedit_operator.supervision import MOST_FAILURES, WatchesLost, resync, supervise
 from imageedit_operator.watching import WatchEnded
 from imageedit_operator.workqueue import Key
-from unit.operator_shell.builders import MemoryKube, cluster, custom_resource
+from unit.operator_shell.builders import MemoryKube, cluster, custom_resource, deployment, pod
 from unit.operator_shell.virtual_time import now, run_virtual
 
 
@@ -68,6 +81,7 @@ def resynced(kube: MemoryKube, *, known: set[Key] | None = None, for_s: float = 
             period_s=100.0,
             random=lambda: 0.5,
             known=lambda: known or set(),
+            unheard=Hearing().unheard,
             on_key=lambda key: log.append((now(), key)),
             on_complete=lambda _listed: log.append((now(), None)),
             on_missing=lambda: log.append((now(), "missing")),
@@ -80,9 +94,115 @@ def resynced(kube: MemoryKube, *, known: set[Key] | None = None, for_s: float = 
 EDIT = Key("team", "edit")
 
 
-def test_every_resource_is_added_each_period() -> None:
+def test_the_first_list_adds_every_resource_and_later_ones_none_that_is_as_it_was() -> None:
     log = resynced(cluster((IMAGE_EDIT_DEPLOYMENTS, custom_resource())))
+    assert log == [(0, EDIT), (0, None), (100, None), (200, None)]
+
+
+def child(uid: str) -> Manifest:
+    """An object of the resource that is not watched."""
+    labels = {"imageedit.dev/deployment": "edit"}
+    return {"metadata": {"name": "edit", "namespace": "team", "uid": uid, "labels": labels}}
+
+
+def of_others(**metadata: object) -> Manifest:
+    """A budget that nobody of us wrote."""
+    return {"metadata": {"name": "theirs", "namespace": "team", "uid": "x", "generation": 1, **metadata}}
+
+
+FAMILY = (
+    (IMAGE_EDIT_DEPLOYMENTS, custom_resource()),
+    (DEPLOYMENTS, deployment()),
+    (PODS, pod()),
+    (SERVICES, child("s")),
+    (JOBS, child("j")),
+    (CLAIM_TEMPLATES, child("c")),
+    (BUDGETS, child("b")),
+)
+
+
+def at_another_version(manifest: Manifest) -> Manifest:
+    return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": "99"}}
+
+
+Family: TypeAlias = tuple[tuple[Resource, Manifest], ...]
+
+
+def added_after(change: Callable[[MemoryKube], object], family: Family = FAMILY) -> list[tuple[float, object]]:
+    """The keys that a resync adds after a change between its first two lists."""
+    kube = cluster(*family)
+
+    async def main() -> list[tuple[float, object]]:
+        stop, log = asyncio.Event(), list[tuple[float, object]]()
+        asyncio.get_running_loop().call_later(50.0, change, kube)
+        asyncio.get_running_loop().call_later(250.0, stop.set)
+        await resync(
+            kube,
+            (),
+            stop,
+            period_s=100.0,
+            random=lambda: 0.5,
+            known=set,
+            unheard=Hearing().unheard,
+            on_key=lambda key: log.append((now(), key)),
+            on_complete=lambda _listed: None,
+        )
+        return log
+
+    return run_virtual(main)
+
+
+@pytest.mark.parametrize(("resource", "manifest"), FAMILY)
+def test_a_resource_is_added_when_it_or_a_child_changed_or_went_unseen(resource: Resource, manifest: Manifest) -> None:
+    assert added_after(lambda kube: kube.put(resource, at_another_version(manifest))) == [(0, EDIT), (100, EDIT)]
+    if resource != IMAGE_EDIT_DEPLOYMENTS:
+        name = manifest["metadata"]["name"]
+        assert added_after(lambda kube: kube.objects.pop((resource, "team", name))) == [(0, EDIT), (100, EDIT)]
+
+
+@pytest.mark.parametrize(
+    "kind", ["deployments", "pods", "services", "jobs", "resourceclaimtemplates", "poddisruptionbudgets"]
+)
+def test_every_resource_is_added_while_not_all_children_can_be_listed(kind: str) -> None:
+    error = ApiError(status=500, reason="InternalError", message="etcd")
+    log = resynced(MemoryKube(objects=cluster(*FAMILY).objects, refuse={f"list {kind}": error}))
     assert log == [(0, EDIT), (0, None), (100, EDIT), (100, None), (200, EDIT), (200, None)]
+
+
+def test_where_claims_are_not_served_nothing_is_looked_at_for_them() -> None:
+    error = ApiError(status=404, reason="NotFound", message="no such kind")
+    refuse = {"list resourceclaimtemplates": error}
+    log = resynced(MemoryKube(objects=cluster(*FAMILY).objects, refuse=refuse))
+    assert log == [(0, EDIT), (0, None), (100, None), (200, None)]
+
+
+@pytest.mark.parametrize(
+    ("change", "added"),
+    [
+        (of_others(), []),
+        (of_others(resourceVersion="9"), []),
+        (of_others(generation=2), [(100, EDIT)]),
+        (of_others(uid="y"), [(100, EDIT)]),
+        (of_others(name="more", uid="y"), [(100, EDIT)]),
+        (of_others(name="more", namespace="elsewhere"), []),
+    ],
+)
+def test_a_budget_of_others_adds_the_resources_of_its_namespace(
+    change: Manifest, added: list[tuple[float, object]]
+) -> None:
+    family = (*FAMILY, (BUDGETS, of_others()))
+    assert added_after(lambda kube: kube.put(BUDGETS, change), family) == [(0, EDIT), *added]
+
+
+def test_a_budget_of_others_that_goes_adds_the_resources_of_its_namespace() -> None:
+    family = (*FAMILY, (BUDGETS, of_others()))
+    gone = added_after(lambda kube: kube.objects.pop((BUDGETS, "team", "theirs")), family)
+    assert gone == [(0, EDIT), (100, EDIT)]
+
+
+def test_a_stranger_between_two_lists_adds_nothing() -> None:
+    other = {"metadata": {"name": "x", "namespace": "team", "uid": "x", "labels": {"app": "x"}}}
+    assert added_after(lambda kube: kube.put(PODS, other)) == [(0, EDIT)]
 
 
 def test_a_resource_that_vanished_unseen_is_looked_at_once_more() -> None:

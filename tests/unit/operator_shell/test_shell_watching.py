@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import islice
 from typing import Any
 
 import kopf
 import pytest
 
+from imageedit_operator.core.manifests import OWNER_UID, RENDERED
+from imageedit_operator.core.observed import ObservedDeployment, ObservedPod
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
+from imageedit_operator.kube.parsing import parse_deployment, parse_pod
 from imageedit_operator.wake_ups import SELECTOR, SOON_S, Sights, keys_for
 from imageedit_operator.watching import Scope, build_registry, build_settings
 from imageedit_operator.workqueue import Key
-from unit.operator_shell.builders import custom_resource, deployment, pod
+from unit.operator_shell.builders import CARD, RESOURCE_UID, custom_resource, deployment, owner, pod
 
 EDIT = (Key("team", "edit"),)
 
@@ -105,6 +109,125 @@ def test_what_is_gone_is_looked_at_once_and_forgotten(resource: Resource, manife
     assert sights.delay_s(resource, manifest, gone=False) == first
 
 
+def written_by(manager: str) -> list[dict[str, Any]]:
+    """What the apiserver records of somebody who wrote the replicas and the image of a Deployment."""
+    template: dict[str, Any] = {"f:spec": {"f:containers": {'k:{"name":"server"}': {"f:image": {}}}}}
+    fields = {"f:spec": {"f:replicas": {}, "f:template": template}}
+    return [{"manager": manager, "operation": "Update", "fieldsV1": fields}]
+
+
+def condition(kind: str, status: str, **more: Any) -> list[dict[str, Any]]:
+    return [{"type": kind, "status": status, **more}]
+
+
+def container(**changes: Any) -> list[dict[str, Any]]:
+    """The status of a server container that runs."""
+    return [{"name": "server", "containerID": "containerd://c1", "state": {"running": {}}, **changes}]
+
+
+def exited(**last: Any) -> list[dict[str, Any]]:
+    return container(lastState={"terminated": last})
+
+
+WAITS = {"waiting": {"reason": "CrashLoopBackOff", "message": "m"}}
+OTHER_WORDS = {"waiting": {"reason": "CrashLoopBackOff", "message": "n"}}
+SICK = [{"name": CARD, "resources": [{"resourceID": "Ascend910-1", "health": "Unhealthy"}]}]
+ASKS = {"containers": [{"name": "server", "resources": {"requests": {CARD: "1"}}}], "nodeName": "node-1"}
+SINCE = {"lastTransitionTime": "2026-11-30T03:00:00Z"}
+LATER = {"lastTransitionTime": "2026-11-30T03:01:00Z"}
+UNPLACED = {"reason": "Unschedulable"}
+REFUSED = condition("ReplicaFailure", "True", message="quota")
+
+POD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "uid": (pod(), pod(metadata={"uid": "another"})),
+    "revision_hash": (pod(), pod(metadata={"labels": {"imageedit.dev/revision": "b"}})),
+    "node": (pod(), pod(spec={"nodeName": "node-2"})),
+    "ip": (pod(), pod(podIP="10.0.0.8")),
+    "phase": (pod(), pod(phase="Failed")),
+    "created_at": (pod(), pod(metadata={"creationTimestamp": "2026-11-30T03:01:00Z"})),
+    "terminating": (pod(), pod(metadata={"deletionTimestamp": "t"})),
+    "unschedulable": (pod(), pod(conditions=condition("PodScheduled", "False", **UNPLACED))),
+    "unschedulable_since": (
+        pod(conditions=condition("PodScheduled", "False", **UNPLACED, **SINCE)),
+        pod(conditions=condition("PodScheduled", "False", **UNPLACED, **LATER)),
+    ),
+    "unschedulable_message": (
+        pod(conditions=condition("PodScheduled", "False", **UNPLACED, message="m")),
+        pod(conditions=condition("PodScheduled", "False", **UNPLACED, message="n")),
+    ),
+    "ready": (pod(), pod(conditions=[READY])),
+    "container_id": (pod(), pod(containerStatuses=container(containerID="containerd://c2"))),
+    "started": (pod(), pod(containerStatuses=container(state={}))),
+    "restarts": (pod(), pod(containerStatuses=container(restartCount=1))),
+    "waiting_reason": (pod(), pod(containerStatuses=container(state=WAITS))),
+    "waiting_message": (
+        pod(containerStatuses=container(state=WAITS)),
+        pod(containerStatuses=container(state=OTHER_WORDS)),
+    ),
+    "last_exit_code": (pod(), pod(containerStatuses=exited(exitCode=1))),
+    "last_exit_message": (
+        pod(containerStatuses=exited(exitCode=1)),
+        pod(containerStatuses=exited(exitCode=1, message="m")),
+    ),
+    "failed_reason": (pod(phase="Failed"), pod(phase="Failed", reason="Evicted")),
+    "failed_message": (pod(phase="Failed"), pod(phase="Failed", message="m")),
+    "gate": (pod(), pod(conditions=[GATE])),
+    "gate_reason": (pod(conditions=[GATE]), pod(conditions=[{**GATE, "reason": "r"}])),
+    "gate_message": (pod(conditions=[GATE]), pod(conditions=[{**GATE, "message": "m"}])),
+    "gate_since": (pod(conditions=[GATE]), pod(conditions=[{**GATE, **SINCE}])),
+    "deletion_cost": (
+        pod(),
+        pod(metadata={"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-1"}}),
+    ),
+    "scheduled_at": (pod(), pod(conditions=condition("PodScheduled", "True", **SINCE))),
+    "cards": (pod(), pod(spec=ASKS)),
+    "held_cards": (pod(), pod(metadata={"annotations": {"huawei.com/AscendReal": "Ascend910-1"}})),
+    "unhealthy_cards": (pod(), pod(containerStatuses=container(allocatedResourcesStatus=SICK))),
+}
+FILLED_IN = {"name", "sick_card", "sick_words", "expected_digest", "overdue_s", "lost", "report"}
+"""Of a pod: its name never changes, the plan fills in five, and `/warmz` is no object."""
+
+DEPLOYMENT_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "uid": (deployment(), changed(deployment(), uid="another")),
+    "revision_hash": (deployment(), changed(deployment(), labels={"imageedit.dev/revision": "b"})),
+    "replicas": (deployment(), deployment(replicas=2)),
+    "created_at": (deployment(), changed(deployment(), creationTimestamp="2026-11-30T03:01:00Z")),
+    "rendered": (deployment(), changed(deployment(), annotations={RENDERED: "other"})),
+    "refused": (deployment(), {**deployment(), "status": {"conditions": REFUSED}}),
+    "changed": (deployment(), changed(deployment(), managedFields=written_by("kubectl"))),
+    "scaled_by": (deployment(), changed(deployment(), managedFields=written_by("kubectl"))),
+    "owned": (deployment(), deployment(owners=[owner(uid="another")])),
+    "foreign_owner": (deployment(owners=[]), deployment(owners=[{**owner(), "kind": "Team"}])),
+}
+
+
+def test_the_tables_name_every_field_that_is_read() -> None:
+    assert POD_FIELDS.keys() | FILLED_IN == {field.name for field in fields(ObservedPod)}
+    named = DEPLOYMENT_FIELDS.keys() | {"name", "resource_version"}
+    assert named == {field.name for field in fields(ObservedDeployment)}
+
+
+@pytest.mark.parametrize("field", POD_FIELDS)
+def test_no_event_on_what_is_read_of_a_pod_is_ignored(field: str) -> None:
+    before, after = POD_FIELDS[field]
+    assert getattr(parse_pod(before), field) != getattr(parse_pod(after), field)
+    assert delays(PODS, before, after)[1] is not None
+
+
+@pytest.mark.parametrize("field", DEPLOYMENT_FIELDS)
+def test_no_event_on_what_is_read_of_a_deployment_is_ignored(field: str) -> None:
+    before, after = DEPLOYMENT_FIELDS[field]
+    one, other = (parse_deployment(raw, owner_uid=RESOURCE_UID) for raw in (before, after))
+    assert getattr(one, field) != getattr(other, field)
+    assert delays(DEPLOYMENTS, before, after)[1] is not None
+
+
+@pytest.mark.parametrize("label", [OWNER_UID, "app"])
+def test_a_label_of_a_pod_is_news_for_it_says_whose_the_pod_is_and_which_budgets_take_it(label: str) -> None:
+    labels = pod()["metadata"]["labels"] | {label: "x"}
+    assert delays(PODS, pod(), pod(metadata={"labels": labels}))[1] == SOON_S
+
+
 def served(plural: str, group: str, version: str) -> kopf.Resource:
     """A kind as kopf finds it by discovery."""
     return kopf.Resource(group=group, version=version, plural=plural, namespaced=True)
@@ -142,9 +265,7 @@ def test_kopf_retries_for_ever_with_bounded_pauses() -> None:
 
 
 def test_only_event_handlers_are_registered() -> None:
-    registry = build_registry(
-        Scope(namespaces=(), kubeconfig=""), lambda _key, _delay_s: None, lambda _key, _version: None
-    )
+    registry = build_registry(Scope(namespaces=(), kubeconfig=""), lambda _key, _delay_s: None, lambda _told: None)
     kinds = [
         served("imageeditdeployments", "imageedit.dev", "v1alpha1"),
         served("deployments", "apps", "v1"),

@@ -14,7 +14,8 @@ MOVING_S = 2.0
 """Something is on its way: a pod warms, drains or is about to appear."""
 WATCHING_S = 5.0
 """The queue is followed, or only somebody else can help."""
-RESTING_S = 120.0
+RESTING_S = 1200.0
+"""Changes wake; this look finds what no version tells of."""
 
 
 # The first row that fits decides.
@@ -22,7 +23,7 @@ RESTING_S = 120.0
 # | the status comes to name what a plan acts on              | at once   |
 # | at rest; autoscaling, a degraded pod, a copy that is not  |           |
 # | there yet, or a card that may be sick                     | 5 s       |
-# | at rest                                                   | 120 s     |
+# | at rest                                                   | 20 min    |
 # | nothing to do or leaving, and only the user, time or      |           |
 # | another's card can help                                   | 5 s       |
 # | no pod is warm, by plan                                   | 0.5 s     |

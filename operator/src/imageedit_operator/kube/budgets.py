@@ -32,11 +32,18 @@ class _Snapshot:
 
 
 class BudgetBook:
-    """The budgets of the namespaces that are served; `clock` is monotonic, in seconds."""
+    """The budgets of the namespaces that are served; `clock` is monotonic, in seconds. `on_read` gets each own one."""
 
-    def __init__(self, kube: Kube, *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        *,
+        clock: Callable[[], float],
+        on_read: Callable[[dict[str, Any]], None] = lambda _budget: None,
+    ) -> None:
         self._kube = kube
         self._clock = clock
+        self._on_read = on_read
         self._snapshots: dict[str, _Snapshot] = {}
 
     async def read(self, resource: ImageEditDeployment, pods: Iterable[Mapping[str, str]]) -> Known[Budgets] | Unknown:
@@ -59,11 +66,17 @@ class BudgetBook:
 
     async def _own(self, resource: ImageEditDeployment) -> Raw | None:
         try:
-            return await self._kube.get(BUDGETS, resource.namespace, resource.name)
+            found = await self._kube.get(BUDGETS, resource.namespace, resource.name)
         except ApiError as error:
             if error.not_found:
                 return None
             raise
+        self._on_read(found)
+        return found
+
+    def forget(self) -> None:
+        """Budgets of others may have changed: they are read again, whatever the age of what is known."""
+        self._snapshots.clear()
 
     async def _of_namespace(self, namespace: str) -> Mapping[str, Raw | None]:
         started = self._clock()

@@ -27,6 +27,8 @@ NO_VERSION = "1"
 """No object has this version. An apply that asks for it creates what is not there and is refused over what is;
 unlike a POST it leaves the fields to the manager of later applies, which can then take them away again."""
 UNAUTHORIZED = 401
+_WHOLE = "application/json"
+_METADATA_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 Manifest: TypeAlias = dict[str, Any]
 RequestDone: TypeAlias = Callable[[str, str], None]
@@ -74,9 +76,9 @@ class Kube(Protocol):
         ...
 
     def pages(
-        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
+        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = "", bare: bool = False
     ) -> AsyncIterator[list[Manifest]]:
-        """All objects, page by page; an empty namespace means all namespaces."""
+        """All objects, page by page; an empty namespace means all namespaces, `bare` their metadata alone."""
         ...
 
     async def list_all(self, resource: Resource, namespace: str = "", *, labels: str = "") -> list[Manifest]:
@@ -177,11 +179,12 @@ class KubeClient:
         return await self._request("get", _path(resource, namespace, name))
 
     async def pages(
-        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = ""
+        self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = "", bare: bool = False
     ) -> AsyncIterator[list[Manifest]]:
         query = {"limit": str(self._page_size), "labelSelector": labels, "fieldSelector": fields, "continue": ""}
         while True:
-            answer = await self._request("list", _path(resource, namespace), query=query)
+            accept = _METADATA_ALONE if bare else _WHOLE
+            answer = await self._request("list", _path(resource, namespace), query=query, accept=accept)
             yield answer.get("items") or []
             query["continue"] = answer.get("metadata", {}).get("continue") or ""
             if not query["continue"]:
@@ -240,25 +243,27 @@ class KubeClient:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         content: str = "application/json",
+        accept: str = _WHOLE,
     ) -> Manifest:
         text = urlencode({name: value for name, value in (query or {}).items() if value})
-        used = self._api
-        answer = await self._send(used, verb, path + ("?" + text if text else ""), body, content)
+        target, used = path + ("?" + text if text else ""), self._api
+        types = {"Accept": accept, "Content-Type": content}
+        answer = await self._send(used, verb, target, body, types)
         if answer.status == UNAUTHORIZED and self._renew is not None:
             fresh = await self._renew(used)
             if fresh is not None:
                 self._api = fresh
-                answer = await self._send(fresh, verb, path + ("?" + text if text else ""), body, content)
+                answer = await self._send(fresh, verb, target, body, types)
         return _decode(verb, path, answer.status, answer.headers, answer.data)
 
     async def _send(
-        self, api: ApiClient, verb: str, path: str, body: Mapping[str, Any] | None, content: str
+        self, api: ApiClient, verb: str, path: str, body: Mapping[str, Any] | None, types: Mapping[str, str]
     ) -> _Answer:
         code = "error"
         try:
             configuration = api.configuration
             auth = (await configuration.auth_settings()).get("BearerToken")
-            headers = {"Accept": "application/json", "Content-Type": content, "User-Agent": self._field_manager}
+            headers = {**types, "User-Agent": self._field_manager}
             if auth:
                 headers["Authorization"] = auth["value"]
             sent_s = self._clock.stopwatch() if self._clock is not None else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from imageedit_operator.core.observed import ObservedJob
@@ -17,11 +17,19 @@ JOB_NAME = "batch.kubernetes.io/job-name"
 Raw = Mapping[str, Any]
 
 
-async def read_jobs(kube: Kube, resource: ImageEditDeployment, status: Mapping[str, Any]) -> tuple[ObservedJob, ...]:
-    """The resource's Jobs; none is asked for where no copy is wanted, and none was."""
+async def read_jobs(
+    kube: Kube,
+    resource: ImageEditDeployment,
+    status: Mapping[str, Any],
+    *,
+    on_read: Callable[[dict[str, Any]], None] = lambda _job: None,
+) -> tuple[ObservedJob, ...]:
+    """The resource's Jobs; none is asked for where no copy is wanted, and none was. `on_read` gets each of them."""
     if resource.model.prefetch is None and "prefetch" not in status:
         return ()
     found = await kube.list_all(JOBS, resource.namespace, labels=f"{DEPLOYMENT_LABEL}={resource.name},{COPY_LABEL}")
+    for raw in found:
+        on_read(raw)
     pods = []
     if any(state(raw) != "Complete" for raw in found):
         pods = await kube.list_all(PODS, resource.namespace, labels=f"{POD_LABEL}={resource.name}")

@@ -58,7 +58,10 @@ AskPod: TypeAlias = Callable[[Manifest], Awaitable[Known[WarmReport] | Unknown]]
 
 
 class Observer:
-    """Looks at one cluster; `ask` is for those that cannot reach pods by their address."""
+    """Looks at one cluster; `ask` is for those that cannot reach pods by their address.
+
+    `on_read` gets each object that was read and is not watched: Services, templates of claims, Jobs.
+    """
 
     def __init__(
         self,
@@ -69,12 +72,14 @@ class Observer:
         *,
         probes_port: int = PROBES_PORT,
         ask: AskPod | None = None,
+        on_read: Callable[[Manifest], None] = lambda _object: None,
     ) -> None:
         self._kube = kube
         self._http = http
         self._cards = cards
         self._budgets = budgets
         self._probes_port = probes_port
+        self._on_read = on_read
         self._ask = ask or self._ask_its_address
         self._warmz = asyncio.Semaphore(WARMZ_AT_ONCE)
 
@@ -84,10 +89,10 @@ class Observer:
         deployments, (pods, budgets), service, claims, cards, jobs = await asyncio.gather(
             self._deployments(resource),
             self._pods_and_budgets(resource),
-            self._get_or_none(SERVICES, resource.namespace, resource.name),
+            self._heard(SERVICES, resource.namespace, resource.name),
             self._claims(resource),
             self._ledger(resource),
-            read_jobs(self._kube, resource, status),
+            read_jobs(self._kube, resource, status, on_read=self._on_read),
         )
         nodes = await self._nodes(resource)
         queue = await self._queue(resource, pods)
@@ -122,7 +127,13 @@ class Observer:
     async def _claims(self, resource: ImageEditDeployment) -> Manifest | None:
         if not resource.accelerator.claims:
             return None
-        return await self._get_or_none(CLAIM_TEMPLATES, resource.namespace, claim_template_name(resource))
+        return await self._heard(CLAIM_TEMPLATES, resource.namespace, claim_template_name(resource))
+
+    async def _heard(self, kind: Resource, namespace: str, name: str) -> Manifest | None:
+        found = await self._get_or_none(kind, namespace, name)
+        if found is not None:
+            self._on_read(found)
+        return found
 
     async def _get_or_none(self, kind: Resource, namespace: str, name: str) -> Manifest | None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube
@@ -33,8 +33,9 @@ class StatusWriter:
     pass would find them missing and write again, for ever.
     """
 
-    def __init__(self, kube: Kube) -> None:
+    def __init__(self, kube: Kube, *, on_written: Callable[[Raw], None] = lambda _stored: None) -> None:
         self._kube = kube
+        self._on_written = on_written
         self._written: dict[Key, tuple[Raw, Raw]] = {}
 
     async def write(self, key: Key, resource_version: str, live: Raw, status: Raw) -> bool:
@@ -47,6 +48,7 @@ class StatusWriter:
             return False
         body = {"metadata": {"resourceVersion": resource_version}, "status": merge_diff(live, wanted)}
         stored = await self._kube.patch(IMAGE_EDIT_DEPLOYMENTS, key.namespace, key.name, body, subresource="status")
+        self._on_written(stored)
         self._written[key] = (wanted, stored.get("status") or {})
         return True
 
