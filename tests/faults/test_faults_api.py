@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,24 +33,22 @@ def first(count: int, refusal: Refusal, *, only_writes: bool) -> Rule:
     return rule
 
 
-def every(number: int, refusal: Refusal) -> Rule:
-    """Each n-th request is refused, for ever."""
-    seen = 0
+def one_in(number: int, refusal: Refusal) -> Rule:
+    """One request in n is refused, by chance: every n-th would be the same step of each pass, where its length fits."""
+    chance = random.Random(number)
 
     def rule(_method: str, _path: str) -> Refusal | None:
-        nonlocal seen
-        seen += 1
-        return refusal if seen % number == 0 else None
+        return refusal if chance.randrange(number) == 0 else None
 
     return rule
 
 
 FAULTS: dict[str, Callable[[], Rule]] = {
     "409 for the first writes": lambda: first(6, Refusal(status=409), only_writes=True),
-    "409 now and then": lambda: every(7, Refusal(status=409)),
+    "409 now and then": lambda: one_in(7, Refusal(status=409)),
     "429 with Retry-After": lambda: first(5, Refusal(status=429, headers={"Retry-After": "2"}), only_writes=False),
     "500 in bursts": lambda: first(12, Refusal(status=500), only_writes=False),
-    "500 now and then": lambda: every(5, Refusal(status=500)),
+    "500 now and then": lambda: one_in(5, Refusal(status=500)),
     "answers that take 30 s": lambda: first(6, Refusal(delay_s=30.0), only_writes=False),
     "an expired token": lambda: first(8, Refusal(status=401), only_writes=False),
 }
