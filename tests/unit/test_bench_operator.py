@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from bench.operator.fleet import start_figures
 from bench.operator.reaction import percentile, waited_s
+from bench.operator.rest import start_work
 from bench.operator.stages import configuration
 from bench.operator.world import OPERATOR_USER, is_mine
 from imageedit_operator.kube.parsing import WARM_GATE
@@ -53,6 +55,22 @@ def test_the_reaction_is_the_first_write_about_that_resource_after_its_change(
 )
 def test_writes_at_rest_are_those_of_the_operator_but_for_the_lease(request_: dict[str, Any], mine: bool) -> None:
     assert is_mine(request_) is mine
+
+
+def test_a_start_that_did_not_end_in_time_misses_its_target_and_keeps_the_rest() -> None:
+    figures = {figure.name: figure for figure in start_figures(1000, 20.0, None)}
+    assert (figures["deployments_1000_s"].value, figures["ready_1000_s"].value) == (20.0, None)
+    assert not figures["ready_ratio"].passed
+    assert [figure.value for figure in start_figures(1000, 20.0, 30.0)] == [20.0, 30.0, 1.5]
+
+
+def test_the_work_of_a_start_is_told_for_each_resource() -> None:
+    figures = start_work((10.0, 50.0, 1.0), (310.0, 2050.0, 6.0), count=100)
+    assert {figure.name: figure.value for figure in figures} == {
+        "start_passes": 3.0,
+        "start_requests": 20.0,
+        "start_cpu_ms": 50.0,
+    }
 
 
 def test_a_percentile_is_a_value_that_was_seen() -> None:

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from apiserver.operator_process import operator
-from bench.figures import AT_MOST, Figure, machine, write
+from bench.figures import Figure, machine, write
 from bench.operator import fleet, isolation, planning, reaction, rest, rolling, world
 from localcluster import binaries
 from localcluster.progress import console
@@ -37,13 +37,16 @@ async def with_many(count: int, *, idle_s: float, samples: int) -> AsyncIterator
     async with world.world(cards=2 * count + samples + SPARE_CARDS) as here:
         async with operator(here.operator_kubeconfig, *FLAGS) as first:
             tell(f"{count} bare Deployments ...")
-            bare_s = await fleet.deployments_s(here, count)
-            yield Figure(name=f"deployments_{count}_s", value=round(bare_s, 1), how=f"{fleet.HOW}, bare Deployments")
+            bare_s = await fleet.deployments_s(here, count, tell)
             tell(f"{count} resources ...")
-            ours_s = await fleet.resources_s(here, count)
-            yield Figure(name=f"ready_{count}_s", value=round(ours_s, 1), how=f"{fleet.HOW}, resources")
-            how = "one after the other, Deployments first; they stay while the resources start"
-            yield Figure(name="ready_ratio", value=round(ours_s / bare_s, 2), target=(AT_MOST, 2), how=how)
+            before = await rest.work(first)
+            ours_s = await fleet.resources_s(here, count, tell)
+            for figure in fleet.start_figures(count, bare_s, ours_s):
+                yield figure
+            for figure in rest.start_work(before, await rest.work(first), count=count):
+                yield figure
+            if ours_s is None:
+                return  # nothing of what follows can be measured beside resources that still start
             await rest.at_rest(here, first)
             tell(f"at rest, {idle_s:.0f} s ...")
             for figure in await rest.idle(here, first, seconds=idle_s):

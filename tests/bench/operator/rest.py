@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,6 +37,23 @@ async def at_rest(world: World, operator: Operator) -> None:
             raise TimeoutError(f"the operator still writes after {LONGEST_S:.0f} s: {world.writes()[-1]}")
         before = written
         await asyncio.sleep(QUIET_S)
+
+
+async def work(operator: Operator) -> tuple[float, float, float]:
+    """Passes, requests and seconds of processor time of the process so far."""
+    requests = await operator.metric("imageedit_operator_api_requests_total")
+    return await operator.metric(PASSES), requests, processor_s(operator.process.pid)
+
+
+def start_work(before: Sequence[float], after: Sequence[float], *, count: int) -> list[Figure]:
+    """What the start of each resource took: figures that a busy machine hardly changes."""
+    passes, requests, seconds = ((later - earlier) / count for earlier, later in zip(before, after, strict=True))
+    how = "of the operator for each resource, from the first create until all are Ready"
+    return [
+        Figure(name="start_passes", value=round(passes, 2), how=f"passes {how}"),
+        Figure(name="start_requests", value=round(requests, 2), how=f"requests but the watches' {how}"),
+        Figure(name="start_cpu_ms", value=round(1000 * seconds, 1), how=f"processor time {how}"),
+    ]
 
 
 async def idle(world: World, operator: Operator, *, seconds: float) -> list[Figure]:
