@@ -23,7 +23,8 @@ class Receiver:
     port: int
     status: int | None
     spans: list[Span] = field(default_factory=list)
-    resource: dict[str, object] = field(default_factory=dict)
+    resources: dict[str, dict[str, object]] = field(default_factory=dict)
+    """Attributes of who sent the spans, by trace."""
     bodies: list[bytes] = field(default_factory=list)
     calls: int = 0
 
@@ -93,8 +94,9 @@ def _keep(received: Receiver, body: bytes) -> None:
     received.bodies.append(body)
     message = ExportTraceServiceRequest.FromString(body)
     for of_resource in message.resource_spans:
-        received.resource = {one.key: _plain(one.value) for one in of_resource.resource.attributes}
+        resource = {one.key: _plain(one.value) for one in of_resource.resource.attributes}
         for scope in of_resource.scope_spans:
+            received.resources |= {span.trace_id.hex(): resource for span in scope.spans}
             received.spans.extend(scope.spans)
 
 

@@ -95,12 +95,13 @@ def test_the_parts_follow_each_other_within_the_request(server: RunningServer, c
 
 
 def test_the_resource_names_service_and_pod(server: RunningServer, collector: Receiver) -> None:
-    traced(server)
-    collector.wait_for(ROUTE)
+    trace_id, _ = traced(server)
+    whole(collector, trace_id)
+    resource = collector.resources[trace_id]
 
-    assert collector.resource["service.name"] == "shop-edits"
-    assert collector.resource["team"] == "pictures"
-    assert collector.resource["k8s.pod.name"] == "qwen-0"
+    assert resource["service.name"] == "shop-edits"
+    assert resource["team"] == "pictures"
+    assert resource["k8s.pod.name"] == "qwen-0"
 
 
 def test_a_trace_that_the_caller_does_not_sample_is_not_sent(server: RunningServer, collector: Receiver) -> None:
