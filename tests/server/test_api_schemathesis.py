@@ -104,7 +104,9 @@ def test_wrong_requests_are_refused_as_the_document_says(
     statuses = check(of(at)[path]["post"], GenerationMode.NEGATIVE)
 
     assert sum(statuses.values()) == EXAMPLES
-    assert set(statuses) <= {400, 404, 405}
+    # 429: a deadline is among the headers, and on a loaded machine a short one cannot be met.
+    assert set(statuses) <= {400, 404, 405, 429}
+    assert statuses[429] < EXAMPLES // 2
 
 
 def test_what_can_be_named_is_what_the_document_says(server: RunningServer) -> None:
