@@ -20,10 +20,10 @@ RESULT = EditResult(job_id="a", picture=b"result", seconds=1.0, steps=16)
 
 
 def identity(
-    job: EditJob = JOB, *, files: str = "f", seed_given: bool = True, part: int = 0, **headers: str
+    job: EditJob = JOB, *, pictures: str = "p", seed_given: bool = True, part: int = 0, **headers: str
 ) -> Identity:
     sent = Headers({name.replace("_", "-"): value for name, value in headers.items()})
-    digests = Digests(request="r", files=files)
+    digests = Digests(request="r", pictures=pictures)
     return identity_of(sent, job, digests=digests, seed_given=seed_given, steps_given=True, request_id=None, part=part)
 
 
@@ -34,6 +34,7 @@ def identity(
         replace(JOB, size=Size(64, 32)),
         replace(JOB, steps=24),
         replace(JOB, seed=8),
+        replace(JOB, mask=b"mask"),
         replace(JOB, negative_prompt="dull"),
         replace(JOB, true_cfg_scale=4.0),
         replace(JOB, guidance_scale=2.5),
@@ -44,8 +45,8 @@ def test_everything_that_decides_the_result_is_content(other: EditJob) -> None:
     assert identity(replace(JOB, job_id="b")).content == identity().content
 
 
-def test_the_files_that_were_sent_are_content() -> None:
-    assert identity(files="other").content != identity().content
+def test_the_pictures_that_were_sent_are_content() -> None:
+    assert identity(pictures="other").content != identity().content
 
 
 def test_a_seed_that_the_client_did_not_choose_is_no_content() -> None:

@@ -41,7 +41,7 @@ def identity_of(
     """
     return Identity(
         scope=scope_of(headers),
-        content=_content(job, digests.files, seed_given=seed_given, steps_given=steps_given, part=part),
+        content=_content(job, digests.pictures, seed_given=seed_given, steps_given=steps_given, part=part),
         request=digests.request,
         key=_of_part(key_of(headers, request_id), part),
         request_id=_of_part(_request_id(headers), part),
@@ -151,12 +151,13 @@ def _ended_badly(ticket: Ticket) -> bool:
     return answer.done() and (answer.cancelled() or answer.exception() is not None)
 
 
-def _content(job: EditJob, files: str, *, seed_given: bool, steps_given: bool, part: int) -> str:
+def _content(job: EditJob, pictures: str, *, seed_given: bool, steps_given: bool, part: int) -> str:
     parameters = (
         *(str(job.size), job.prompt, job.negative_prompt, job.true_cfg_scale, job.guidance_scale),
-        *(job.seed if seed_given else None, job.steps if steps_given else None, part, files),
+        *(job.seed if seed_given else None, job.steps if steps_given else None, part, pictures),
     )
-    return hashlib.sha256(repr(parameters).encode()).hexdigest()
+    # A mask that only puts the result together later is no content: the edit is the same one.
+    return hashlib.sha256(repr(parameters).encode() + job.mask).hexdigest()
 
 
 def _request_id(headers: Headers) -> str | None:

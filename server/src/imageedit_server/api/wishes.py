@@ -58,11 +58,11 @@ class Wish:
 class Digests:
     """Of one request: the same for the same request, whatever its name and whoever asks.
 
-    `files` is that of the mask and the pictures alone, as they were sent.
+    `pictures` is that of the pictures alone, as they were sent.
     """
 
     request: str
-    files: str
+    pictures: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class EditRequest:
         files = [None if file is None else hashlib.sha256(file).hexdigest() for file in (self.mask, *self.pictures)]
         return Digests(
             request=hashlib.sha256(repr((values, files)).encode()).hexdigest(),
-            files=hashlib.sha256(repr(files).encode()).hexdigest(),
+            pictures=hashlib.sha256(repr(files[1:]).encode()).hexdigest(),
         )
 
 
