@@ -9,9 +9,11 @@ failure is said again at the very end, for a log that is cut shows only that.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -45,16 +47,24 @@ def say(line: str) -> None:
 
 
 def run(target: str) -> Failure | None:
-    """One target, its output line by line; None when it succeeded."""
+    """One target, its output line by line; None when it succeeded.
+
+    Its pytest has a folder of its own for temporary files. In the common one each session cleans up what others left,
+    and one that cannot (a run that was broken off leaves mounts) ends with an error after all its tests have passed.
+    """
     started = time.monotonic()
     tail, verdicts = deque[str](maxlen=LAST_LINES), list[str]()
-    with subprocess.Popen(
-        ["make", "--no-print-directory", target],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
+    with (
+        tempfile.TemporaryDirectory(prefix="lane-", ignore_cleanup_errors=True) as folder,
+        subprocess.Popen(
+            ["make", "--no-print-directory", target],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=os.environ | {"PYTEST_DEBUG_TEMPROOT": folder},
+        ) as process,
+    ):
         assert process.stdout is not None
         for line in process.stdout:
             text = line.rstrip()

@@ -20,6 +20,8 @@ bad:
 \t@false
 after:
 \t@echo after it
+temporary:
+\t@test -d $$PYTEST_DEBUG_TEMPROOT && echo in $$PYTEST_DEBUG_TEMPROOT
 """
 
 
@@ -48,6 +50,15 @@ def test_a_run_without_a_failure_says_nothing_more(lanes: list[str], tmp_path: P
     done = subprocess.run([*lanes, "good", "after"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "failed" not in done.stdout
+
+
+def test_each_target_has_a_folder_for_temporary_files_that_is_gone_afterwards(lanes: list[str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*lanes, "temporary,temporary", "temporary"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    folders = [line.partition(": in ")[2] for line in done.stdout.splitlines() if ": in " in line]
+    assert len(set(folders)) == 3
+    assert not any(Path(folder).exists() for folder in folders)
 
 
 def test_verdicts_come_after_the_tails_of_all_targets() -> None:
