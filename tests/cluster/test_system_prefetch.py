@@ -86,6 +86,8 @@ def test_pods_serve_from_the_copy_and_an_update_copies_before_it_drains(
     assert tally.lost_total == 0, tally
     assert min(seen.ready) >= 1
     assert len(copies(node_folder)) == 2
+    # The Job of the earlier revision goes with the look after the one that finds this one complete.
+    resource.wait_until("one Job is left", lambda: len(jobs(resource)) == 1)
     (job,) = jobs(resource)
     hash_ = resource.read()["status"]["currentRevision"]
     (new,) = (pod for pod in resource.pods() if pod["metadata"]["labels"]["imageedit.dev/revision"] == hash_)
