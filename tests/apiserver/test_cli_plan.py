@@ -47,7 +47,11 @@ async def test_a_new_resource_is_planned_with_the_server_s_defaults_and_not_crea
 
     assert view["exists"] is False
     assert {"field": "replicas", "before": "", "after": "1"} in view["changes"]
-    assert [child["action"] for child in view["children"]] == ["create", "create"]
+    assert {(child["kind"], child["action"]) for child in view["children"]} == {
+        ("Service", "create"),
+        ("Deployment", "create"),
+        ("PodDisruptionBudget", "create"),
+    }
     async with client(plane) as kube:
         assert await kube.list_all(IMAGE_EDIT_DEPLOYMENTS, namespace) == []
 
