@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from apiserver.operator_plane import client, eventually, install, kubectl
+from apiserver.operator_plane import eventually, install, kubectl
 from apiserver.operator_process import operator
 from faults.conftest import CONTROLLERS
 from faults.scene import scene
@@ -24,13 +24,6 @@ def plane() -> Iterator[ControlPlane]:
     with controlplane.up_only(with_controllers=CONTROLLERS) as started:
         install(started)
         yield started
-
-
-@pytest.fixture
-async def kube(plane: ControlPlane) -> AsyncIterator[KubeClient]:
-    """A client as the admin."""
-    async with client(plane) as connected:
-        yield connected
 
 
 async def test_a_definition_that_goes_and_comes_back_costs_no_restart(plane: ControlPlane, kube: KubeClient) -> None:
