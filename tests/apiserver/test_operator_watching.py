@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,9 +25,10 @@ from apiserver.operator_plane import (
     plane,  # noqa: F401 - a fixture
     pod,
 )
+from imageedit_operator.kopf_setup import Scope
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient
 from imageedit_operator.wake_ups import SELECTOR
-from imageedit_operator.watching import Scope, WatchEnded, watch
+from imageedit_operator.watching import WatchEnded, watch
 from imageedit_operator.workqueue import Key
 from localcluster.controlplane import ControlPlane
 
@@ -86,6 +88,8 @@ async def watching(kubeconfig: Path, *namespaces: str) -> AsyncIterator[Watching
     finally:
         running.stop.set()
         await asyncio.wait({running.run}, timeout=LONG_S)
+        if running.run.done():
+            running.run.exception()  # seen here by tests that look for none
 
 
 @asynccontextmanager
@@ -195,6 +199,20 @@ async def test_what_kopf_does_not_survive_ends_the_run_with_its_reason(
         assert running.run is not None
         with pytest.raises(WatchEnded):
             await asyncio.wait_for(running.run, timeout=LONG_S)
+
+
+async def test_a_failed_run_leaves_nothing_that_asyncio_complains_of(
+    proxy: FaultProxy, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with through(proxy, tmp_path) as running:
+        proxy.inject(LEADER_CHANGED)
+        assert running.run is not None
+        await asyncio.wait({running.run}, timeout=LONG_S)
+        assert running.run.done()
+    gc.collect()
+    assert [
+        record.getMessage() for record in caplog.records if record.name == "asyncio" and record.levelname == "ERROR"
+    ] == []
 
 
 async def test_a_run_after_a_failed_one_works(proxy: FaultProxy, kube: KubeClient, tmp_path: Path) -> None:

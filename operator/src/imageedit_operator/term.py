@@ -20,6 +20,7 @@ from imageedit_operator import supervision, watching
 from imageedit_operator.definition import Definition
 from imageedit_operator.election import Candidate
 from imageedit_operator.hearing import Hearing
+from imageedit_operator.kopf_setup import Scope
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import Kube
@@ -88,7 +89,7 @@ class Term:
                 self.reconciler.telemetry.forget(key)
 
     async def _watch(self, stop: asyncio.Event) -> None:
-        scope = watching.Scope(namespaces=self.chosen.namespaces, kubeconfig=self.chosen.kubeconfig)
+        scope = Scope(namespaces=self.chosen.namespaces, kubeconfig=self.chosen.kubeconfig)
         watch = partial(
             watching.watch,
             scope,
