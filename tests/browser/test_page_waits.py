@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from browser.conftest import Visit
 from browser.visitor import Visitor
-from server.running import RunningServer, in_background, picture, stub_server, until
+from server.running import RunningServer, answers, in_background, picture, stub_server, until
 
 # Long enough that a slow machine sees the edit run; where it is not needed any more it is cancelled.
 LONG = 200
@@ -131,3 +131,12 @@ def test_what_fails_on_the_card_is_said_and_then_a_server_that_is_away(visit: Vi
     # The browser reports the failed request, and nothing else.
     assert len(visitor.complaints) == 1
     assert "ERR_CONNECTION_REFUSED" in visitor.complaints.pop()
+
+
+def test_a_page_opened_before_the_model_is_loaded_offers_what_it_takes_when_it_is(visit: Visit) -> None:
+    with stub_server("--stub-load-seconds", "6", ready=False) as loading:
+        until(lambda: answers(loading), timeout_s=60, what="it listens")
+        visitor = visit(loading)
+        guidance = visitor.page.locator("#guidance-part")
+        assert guidance.get_attribute("hidden") is not None
+        expect(guidance).not_to_have_attribute("hidden", "", timeout=60_000)

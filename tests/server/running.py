@@ -152,6 +152,13 @@ def wait_ready(server: RunningServer, timeout_s: float = 150) -> None:
     until(ready, timeout_s=timeout_s, what="the server is ready")
 
 
+def answers(server: RunningServer) -> bool:
+    """Whether it listens, loaded or not."""
+    with contextlib.suppress(httpx.TransportError):
+        return server.get("/healthz").status_code == 200
+    return False
+
+
 def until(condition: Callable[[], bool], *, timeout_s: float = 10, what: str) -> None:
     """Poll until the condition holds.
 

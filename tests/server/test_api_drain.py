@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from server.running import RunningServer, in_background, running_server, stub_server, until
+from server.running import RunningServer, answers, in_background, running_server, stub_server, until
 
 TOKEN = "0b0d9c1e-pod-uid"
 
@@ -157,10 +157,3 @@ def test_a_process_that_was_never_ready_does_not_wait_for_endpoints() -> None:
 
         assert server.exit_code() == 0
         assert time.monotonic() - started_s < 15
-
-
-def answers(server: RunningServer) -> bool:
-    try:
-        return server.get("/healthz").status_code == 200
-    except httpx.TransportError:
-        return False

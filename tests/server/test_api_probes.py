@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from server.running import RunningServer, running_server, stub_server, until, wait_ready
+from server.running import RunningServer, answers, running_server, stub_server, until, wait_ready
 
 IDENTITY = {"IMAGEEDIT_NAMESPACE": "ml", "IMAGEEDIT_DEPLOYMENT": "qwen-edit"}
 WARMZ_FIELDS = {
@@ -34,12 +33,6 @@ def server() -> Iterator[RunningServer]:
     arguments = ("--model-name", "qwen", "--model-revision", "2026-11-a", "--revision-hash", "5c0f6b1d2a")
     with stub_server(*arguments, edit_s=0.05, environ=IDENTITY) as running:
         yield running
-
-
-def answers(server: RunningServer) -> bool:
-    with contextlib.suppress(httpx.TransportError):
-        return server.get("/healthz").status_code == 200
-    return False
 
 
 def test_before_the_warm_up_the_pod_is_healthy_and_not_ready() -> None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from imageedit_server.telemetry import REFUSALS
-from server.running import RunningServer, in_background, png_base64, stub_server, until
+from server.running import RunningServer, answers, in_background, png_base64, stub_server, until
 
 KEY = {"authorization": "Bearer key-one"}
 
@@ -104,12 +104,6 @@ def test_a_server_that_loads_and_one_that_drains_count_their_refusals() -> None:
         until(lambda: loading.get("/warmz").json()["accepting"] is False, what="the drain refuses")
         assert loading.edit().status_code == 503
         assert counts(loading)["draining"] == 1
-
-
-def answers(server: RunningServer) -> bool:
-    with contextlib.suppress(httpx.TransportError):
-        return server.get("/healthz").status_code == 200
-    return False
 
 
 def test_a_job_that_is_refused_is_counted_as_an_edit_is(tmp_path: Path) -> None:

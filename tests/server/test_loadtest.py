@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from server.running import SOURCE, RunningServer, encoded, free_ports, picture, stub_server, until
+from server.running import SOURCE, RunningServer, answers, encoded, free_ports, picture, stub_server, until
 
 TIMEOUT_S = 50
 
@@ -147,15 +147,6 @@ def test_a_server_that_still_loads_is_not_measured(small: Path) -> None:
         done = loadtest(server.api, "--image", str(small))
     assert done.returncode == 2
     assert "is not ready" in done.stderr
-
-
-def answers(server: RunningServer) -> bool:
-    try:
-        return server.get("/healthz").status_code > 0
-    except OSError:
-        return False
-    except Exception as error:  # httpx has a root of its own
-        return "refused" not in str(error)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ import { stageView } from "./stage.js";
 const byId = (id) => document.getElementById(id);
 const toolName = () => document.querySelector("input[name=tool]:checked").value;
 
+const LOADING_MS = 2000;
+
 let model = null;
 let picture = null;
 let coverage = 0;
@@ -70,6 +72,14 @@ async function loadModel() {
   byId("problem").textContent = "";
   offer(model);
   showCode();
+  if (!model.digest) setTimeout(untilLoaded, LOADING_MS);
+}
+
+/** What a model takes is known when it is loaded: asked for until then, and offered once, so that no choice is undone. */
+async function untilLoaded() {
+  const one = await readModel(key.value).catch(() => null);
+  if (one?.digest) await loadModel();
+  else setTimeout(untilLoaded, LOADING_MS);
 }
 
 async function takePicture(file) {
