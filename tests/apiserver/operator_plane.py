@@ -24,6 +24,8 @@ T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
 LONG_S = 90.0
 """Longest wait for what takes seconds on a quiet machine: the machine may be busy, and no test is about speed."""
+CLOSING_S = 0.05
+"""Encrypted connections take their leave after they were closed, and the loop of a test ends soon after."""
 NAMESPACES = Resource(group="", version="v1", plural="namespaces", namespaced=False)
 
 
@@ -68,6 +70,7 @@ async def client(plane: ControlPlane, *, page_size: int = 500) -> AsyncIterator[
     path = str(plane.kubeconfig)
     async with connect(path, timeout_s=LONG_S, on_request=lambda _verb, _code: None, page_size=page_size) as kube:
         yield kube
+    await asyncio.sleep(CLOSING_S)
 
 
 async def new_namespace(kube: KubeClient) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ CONTROLLERS = (
     "horizontal-pod-autoscaler-controller",
 )
 NAME = "edit"
-CLOSING_S = 0.1
-"""Encrypted connections take their leave after they were closed, and the loop of a test ends soon after."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +40,6 @@ async def kube(controlled: ControlPlane) -> AsyncIterator[KubeClient]:
     """A client as the admin."""
     async with client(controlled) as connected:
         yield connected
-    await asyncio.sleep(CLOSING_S)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

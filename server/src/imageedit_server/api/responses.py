@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from imageedit_server.api.edits import Edited, limits_of
 from imageedit_server.api.fields import LOWEST_STEPS, MAX_FEATHER_PX, MAX_N, MAX_PROMPT_CHARACTERS
 from imageedit_server.api.files import ResultFiles
-from imageedit_server.api.pieces import File, base64_pieces
+from imageedit_server.api.pieces import File
 from imageedit_server.api.preparing import Received
 from imageedit_server.api.service import Service
 from imageedit_server.errors import EditFailed
@@ -104,11 +104,6 @@ def mask_word(can: Capabilities) -> str:
     if can.mask_required:
         return "required"
     return "model" if can.mask else "composite"
-
-
-def base64_text(data: bytes) -> str:
-    """Plain base64, as answers carry it. Blocking: call it in a thread."""
-    return b"".join(base64_pieces(data)).decode("ascii")
 
 
 def _saved(files: ResultFiles, one: Edited, received: Received) -> str:
