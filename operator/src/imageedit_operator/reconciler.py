@@ -74,6 +74,8 @@ class Reconciler:
     """What plans remember between passes, with the uid that it belongs to."""
     grounds: dict[Key, tuple[Accelerator, Ground]] = field(default_factory=dict)
     """What the pods of each resource asked for, and what lay under them, when it was looked at last."""
+    begun: dict[Key, str] = field(default_factory=dict)
+    """Uid of each resource for which a pass began to write."""
     running: dict[Key, float] = field(default_factory=dict)
     """The passes that run now, and when they began, by the stopwatch."""
 
@@ -127,7 +129,7 @@ class Reconciler:
             resource = parse(manifest, self.auto)
         except InvalidResource as error:
             return await self._refuse(key, manifest, str(error))
-        observed = await self.observer.observe(resource, manifest)
+        observed = await self._observe(key, resource, manifest)
         planned, memory = self.planner(resource, observed, self._memory(key, resource.uid), self.clock())
         try:
             await self._execute(key, manifest, planned, observed)
@@ -138,6 +140,18 @@ class Reconciler:
         self.memories[key] = (resource.uid, memory)
         self._measure(key, resource, observed, planned)
         return Outcome(result="ok", again_after_s=planned.requeue_after_s)
+
+    # | status          | a pass of this process wrote for it | children are              |
+    # | none yet        | no                                  | taken for absent          |
+    # | none yet        | yes, perhaps in vain                | looked for                |
+    # | any             | any                                 | looked for                |
+    # A pass writes the status last: an operator that died before that has left children, and creating them is refused.
+    async def _observe(self, key: Key, resource: ImageEditDeployment, manifest: Manifest) -> Observed:
+        new = not manifest.get("status") and self.begun.get(key) != resource.uid
+        self.begun[key] = resource.uid
+        if new:
+            return await self.observer.before_the_first_write(resource)
+        return await self.observer.observe(resource, manifest)
 
     async def _read(self, key: Key) -> Manifest | None:
         try:
@@ -151,6 +165,7 @@ class Reconciler:
         """Its children go by owner references; ours is only what we remember."""
         self.memories.pop(key, None)
         self.grounds.pop(key, None)
+        self.begun.pop(key, None)
         self.status.forget(key)
         self.queue.forget(key)
         self.telemetry.forget(key)

@@ -17,7 +17,7 @@ from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, Manifest, Resource
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, SERVICES, Manifest, Resource
 from imageedit_operator.kube.execute import Executor
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
@@ -103,6 +103,32 @@ def test_a_pass_executes_the_plan_then_writes_the_status() -> None:
     _, outcomes = passes(kube, FixedPlan(actions=(SERVICE,)))
     assert kube.writes() == [("apply", "services", "edit"), ("patch", "imageeditdeployments", "edit")]
     assert outcomes == [Outcome(result="ok", again_after_s=30.0)]
+
+
+def begun() -> dict[str, Any]:
+    """Status of a resource for which the operator has written before."""
+    return {"phase": "Starting"}
+
+
+def reads(kube: MemoryKube) -> list[str]:
+    """The kinds that were read, but for what many passes share: nodes, and budgets of a namespace."""
+    shared = {"nodes", "poddisruptionbudgets"}
+    return [plural for verb, plural, _ in kube.calls if verb in {"get", "list"} and plural not in shared]
+
+
+def test_the_children_of_a_new_resource_are_not_looked_for_before_they_are_created() -> None:
+    kube = with_resource()
+    passes(kube, FixedPlan(actions=(SERVICE,)))
+    assert reads(kube) == ["imageeditdeployments"]
+
+
+def test_a_child_that_is_there_before_the_first_pass_is_seen_by_the_next() -> None:
+    """Somebody else's, or left by an operator that died before it wrote the status."""
+    kube = with_resource()
+    kube.put(SERVICES, {"metadata": {"name": "edit", "namespace": "team", "uid": "u", "resourceVersion": "3"}})
+    _, outcomes = passes(kube, FixedPlan(actions=(SERVICE,)), times=2)
+    assert outcomes == [Outcome(result="moved", again_after_s=MOVED_AGAIN_S)] * 2
+    assert sorted(set(reads(kube))) == ["deployments", "imageeditdeployments", "pods", "services"]
 
 
 def test_a_second_pass_with_the_same_plan_writes_nothing() -> None:
@@ -252,7 +278,7 @@ def test_a_worker_looks_again_when_the_plan_asks_for_it() -> None:
 
 def test_only_a_pass_that_comes_to_its_end_has_seen_its_resource() -> None:
     """Else a list of versions would leave a resource alone whose passes fail."""
-    kube, seen = with_resource(), list[Manifest]()
+    kube, seen = with_resource(status=begun()), list[Manifest]()
 
     async def main() -> list[int]:
         async with aiohttp.ClientSession() as http:
@@ -309,7 +335,7 @@ def sick_card(name: str) -> Manifest:
     [(node("node-1"), False), (sick_card("node-1"), True), (sick_card("node-2"), False), (node("node-3"), False)],
 )
 def test_a_card_that_falls_sick_under_a_pod_at_rest_asks_for_a_look(changed: Manifest, looked_at: bool) -> None:
-    kube = with_resource(accelerator={"resourceName": CARD})
+    kube = with_resource(accelerator={"resourceName": CARD}, status=begun())
     for manifest in (node("node-1"), node("node-2")):
         kube.put(NODES, manifest)
     kube.put(PODS, pod())
@@ -327,14 +353,14 @@ def test_a_card_that_falls_sick_under_a_pod_at_rest_asks_for_a_look(changed: Man
 
 
 def test_errors_back_off_and_are_counted() -> None:
-    kube = with_resource()
+    kube = with_resource(status=begun())
     kube.refuse["list pods"] = ApiError(status=500, reason="InternalError", message="etcd")
     subject = worked(kube, FixedPlan(), for_s=10.0)
     assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 5.0')  # at 0, 0.5, 1.5, 3.5 and 7.5 s
 
 
 def test_an_error_waits_as_long_as_the_apiserver_asked() -> None:
-    kube = with_resource()
+    kube = with_resource(status=begun())
     kube.refuse["list pods"] = ApiError(status=429, reason="TooManyRequests", message="later", retry_after_s=8.0)
     subject = worked(kube, FixedPlan(), for_s=10.0)
     assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 2.0')
@@ -356,7 +382,7 @@ class SilentKube(MemoryKube):
 
 def test_a_pass_that_takes_too_long_is_ended_and_backs_off() -> None:
     kube = SilentKube()
-    kube.put(IMAGE_EDIT_DEPLOYMENTS, custom_resource())
+    kube.put(IMAGE_EDIT_DEPLOYMENTS, custom_resource(status=begun()))
     subject = worked(kube, FixedPlan(), for_s=7.0, timeout_s=5.0)
     assert metric(subject, 'imageedit_operator_reconcile_total{result="timeout"} 2.0')  # from 0 and from 5.5 s on
 

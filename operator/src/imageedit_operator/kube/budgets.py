@@ -6,7 +6,7 @@ after half a minute at the earliest, and less often where reading it takes long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +48,24 @@ class BudgetBook:
 
     async def read(self, resource: ImageEditDeployment, pods: Iterable[Mapping[str, str]]) -> Known[Budgets] | Unknown:
         """The budgets that matter to pods of these labels; Unknown where they may not be read. Raises ApiError."""
+        return await self._read(resource, tuple(pods), own=True)
+
+    async def of_others(
+        self, resource: ImageEditDeployment, pods: Iterable[Mapping[str, str]]
+    ) -> Known[Budgets] | Unknown:
+        """The same where there can be none of the resource's own yet, which is not asked for. Raises ApiError."""
+        return await self._read(resource, tuple(pods), own=False)
+
+    async def _read(
+        self, resource: ImageEditDeployment, kinds: Sequence[Mapping[str, str]], *, own: bool
+    ) -> Known[Budgets] | Unknown:
         try:
-            live = await self._own(resource)
+            live = await self._own(resource) if own else None
             selectors = await self._of_namespace(resource.namespace)
         except ApiError as error:
             if error.forbidden:
                 return Unknown(reason="Forbidden", message=f"budgets are not known: {error.message}")
             raise
-        kinds = tuple(pods)
         named = None if live is None else parse_budget(live, resource)
         if named is not None and named.foreign_owner and live is not None:
             selectors = {**selectors, resource.name: (live.get("spec") or {}).get("selector")}

@@ -115,6 +115,17 @@ class Observer:
             status=status,
         )
 
+    async def before_the_first_write(self, resource: ImageEditDeployment) -> Observed:
+        """A look at a resource that has no children yet, as far as anybody can know. Raises ApiError.
+
+        They are not looked for: each is created only where there is none, and a refusal says that there is one.
+        """
+        budgets, cards = await asyncio.gather(
+            self._budgets.of_others(resource, [_labels_of_the_next_pod(resource)]), self._ledger(resource)
+        )
+        nodes, queue = await self._nodes(resource), await self._queue(resource, ())
+        return Observed(budgets=budgets, cards=cards, nodes=nodes, queue=queue)
+
     async def _deployments(self, resource: ImageEditDeployment) -> tuple[ObservedDeployment, ...]:
         found = await self._kube.list_all(DEPLOYMENTS, resource.namespace, labels=_labels(resource))
         wanted = deployment_name(resource.name, revision_hash(resource))
@@ -148,8 +159,7 @@ class Observer:
     ) -> tuple[tuple[ObservedPod, ...], Known[Budgets] | Unknown]:
         found = await self._kube.list_all(PODS, resource.namespace, labels=_labels(resource))
         ours = [raw for raw in found if made_for(raw, resource.uid)]
-        next_one = {**manifests.labels(resource), REVISION_LABEL: revision_hash(resource)}
-        labels = [next_one, *(raw["metadata"].get("labels") or {} for raw in found)]
+        labels = [_labels_of_the_next_pod(resource), *(raw["metadata"].get("labels") or {} for raw in found)]
         pods, budgets = await asyncio.gather(
             asyncio.gather(*(self._pod(raw) for raw in ours)), self._budgets.read(resource, labels)
         )
@@ -210,6 +220,10 @@ async def ask_warmz(
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         why = str(error) or f"no answer within {timeout_s:g} s"
         return Unknown(reason="Unreachable", message=f"/warmz of {ip} does not answer: {why}")
+
+
+def _labels_of_the_next_pod(resource: ImageEditDeployment) -> Mapping[str, str]:
+    return {**manifests.labels(resource), REVISION_LABEL: revision_hash(resource)}
 
 
 def _labels(resource: ImageEditDeployment) -> str:
