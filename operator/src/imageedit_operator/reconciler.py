@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from imageedit_operator.core import ground
 from imageedit_operator.core.accelerator import Accelerator, AutoInjection
-from imageedit_operator.core.actions import DeletePod, Plan, PostEvent
+from imageedit_operator.core.actions import DeleteBudget, DeletePod, Plan, PostEvent
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.ground import Ground
 from imageedit_operator.core.observed import CardLedger, Known, Observed, Unknown
@@ -25,6 +25,7 @@ from imageedit_operator.errors import ApiError, WorldMoved
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube, Manifest
 from imageedit_operator.kube.execute import MOVES_CARDS, Executor, Subject, describe
+from imageedit_operator.kube.kept import Kept, nothing_kept
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.telemetry import Telemetry
@@ -68,6 +69,8 @@ class Reconciler:
     """Asked before every write: a process that was frozen may wake up when another one acts."""
     on_read: Callable[[Manifest], None] = lambda _resource: None
     """Gets each resource whose status was right already, as a pass read it; a pass that fails is told of by no call."""
+    kept: Kept = field(default_factory=nothing_kept)
+    """What observer and executor know of children that are not watched; a pass that goes wrong casts doubt on it."""
     auto: AutoInjection = field(default_factory=AutoInjection)
     planner: Planner = plan
     memories: dict[Key, tuple[str, PlanMemory]] = field(default_factory=dict)
@@ -83,6 +86,7 @@ class Reconciler:
         """One worker: passes over due keys until the queue is closed."""
         while (key := await self.queue.get()) is not None:
             self.running[key] = self.stopwatch()
+            self.kept.begin(key)
             try:
                 await self._guarded(key)
             finally:
@@ -114,6 +118,8 @@ class Reconciler:
             self.queue.forgive(key)
             if outcome.again_after_s is not None:
                 self.queue.add_after(key, self._spread(max(SHORTEST_REQUEUE_S, outcome.again_after_s)))
+        if outcome.result != "ok":
+            self.kept.doubt(key)
         self.telemetry.reconciled(outcome.result, self.stopwatch() - started)
 
     def _spread(self, again_after_s: float) -> float:
@@ -166,6 +172,7 @@ class Reconciler:
         self.memories.pop(key, None)
         self.grounds.pop(key, None)
         self.begun.pop(key, None)
+        self.kept.drop(key)
         self.status.forget(key)
         self.queue.forget(key)
         self.telemetry.forget(key)
@@ -194,6 +201,8 @@ class Reconciler:
             logger.info("%s", describe(action), extra=_about(key) | {"reasons": list(planned.reasons)})
             if isinstance(action, MOVES_CARDS):
                 self.cards.forget()
+            if isinstance(action, DeleteBudget):
+                self.kept.doubt(key)
             try:
                 await self.executor.execute(action, subject, pods)
                 if isinstance(action, DeletePod) and action.reason:

@@ -23,9 +23,10 @@ from imageedit_operator.hearing import Hearing
 from imageedit_operator.kopf_setup import Scope
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.client import Kube, Manifest, Resource
 from imageedit_operator.kube.device_book import DeviceBook
 from imageedit_operator.kube.execute import Executor
+from imageedit_operator.kube.kept import Kept
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.reconciler import Reconciler
@@ -133,10 +134,14 @@ class Term:
             random=random.random,
             known=lambda: self.reconciler.memories,
             unheard=self.hearing.unheard,
-            on_key=self.reconciler.queue.add,
+            on_key=self._look_anew,
             on_complete=on_complete,
             on_missing=on_missing,
         )
+
+    def _look_anew(self, key: Key) -> None:
+        self.reconciler.kept.doubt(key)
+        self.reconciler.queue.add(key)
 
     async def _look_at_nodes(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
@@ -174,11 +179,17 @@ def new_term(
     queue = WorkQueue(clock=time.monotonic, random=random.random)
     hearing = Hearing()
     cards = CardBook(kube, clock=time.monotonic, devices=DeviceBook(kube, clock=time.monotonic, wall=clock))
-    budgets = BudgetBook(kube, clock=time.monotonic, on_read=hearing.read)
+    kept = Kept(clock=time.monotonic)
+    budgets = BudgetBook(kube, clock=time.monotonic, on_read=hearing.read, kept=kept)
+
+    def applied(kind: Resource, resource: Key, stored: Manifest) -> None:
+        hearing.read(stored)
+        kept.given(kind, resource, stored)
+
     reconciler = Reconciler(
         kube=kube,
-        observer=Observer(kube, http, cards, budgets, on_read=hearing.read),
-        executor=Executor(kube, http, clock=clock),
+        observer=Observer(kube, http, cards, budgets, on_read=hearing.read, kept=kept),
+        executor=Executor(kube, http, clock=clock, on_applied=applied),
         cards=cards,
         status=StatusWriter(kube, on_written=hearing.read),
         queue=queue,
@@ -188,6 +199,7 @@ def new_term(
         timeout_s=chosen.reconcile_timeout_s,
         random=random.random,
         on_read=hearing.read,
+        kept=kept,
         auto=chosen.auto,
         leading=candidate.leading if candidate is not None else lambda: True,
     )

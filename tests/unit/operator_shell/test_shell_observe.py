@@ -16,7 +16,8 @@ from imageedit_operator.core.revision import deployment_name, revision_hash
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import DEPLOYMENTS, NODES, PODS, SERVICES, Manifest
+from imageedit_operator.kube.client import BUDGETS, DEPLOYMENTS, NODES, PODS, SERVICES, Manifest
+from imageedit_operator.kube.kept import Kept
 from imageedit_operator.kube.observe import Observer, ask_warmz
 from unit.operator_shell.builders import MemoryKube, cluster, custom_resource, deployment, node, owner, pod, warm_body
 from unit.operator_shell.loopback import answering
@@ -39,6 +40,29 @@ async def look(
 async def test_an_empty_cluster_has_nothing() -> None:
     seen = await look(cluster())
     assert (seen.deployments, seen.pods, seen.service_exists, seen.status) == ((), (), False, {})
+
+
+async def test_an_own_service_and_budget_that_are_kept_are_not_read_again() -> None:
+    wanted = parse(custom_resource())
+    about = {"uid": "u", "resourceVersion": "5"}
+    service, budget = manifests.service(wanted), manifests.budget(wanted, 1)
+    kube = cluster(
+        *(
+            (kind, {**raw, "metadata": raw["metadata"] | about})
+            for kind, raw in ((SERVICES, service), (BUDGETS, budget))
+        )
+    )
+    kept = Kept(clock=lambda: 0.0)
+    cards, budgets = CardBook(kube, clock=lambda: 0.0), BudgetBook(kube, clock=lambda: 0.0, kept=kept)
+    async with aiohttp.ClientSession() as http:
+        observer = Observer(kube, http, cards, budgets, kept=kept)
+        seen = [await observer.observe(wanted, custom_resource()) for _ in range(2)]
+    assert seen[0] == seen[1]
+    assert seen[1].service_matches
+    assert [plural for verb, plural, _ in kube.calls if verb == "get" and plural != "deployments"] == [
+        "services",
+        "poddisruptionbudgets",
+    ]
 
 
 async def test_children_are_found_by_label_in_the_namespace() -> None:

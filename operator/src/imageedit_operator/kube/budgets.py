@@ -15,7 +15,9 @@ from imageedit_operator.core.observed import Budgets, Known, ObservedBudget, Unk
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import BUDGETS, Kube
+from imageedit_operator.kube.kept import Kept, nothing_kept
 from imageedit_operator.kube.parsing import changed_fields, foreign_owner, is_subset
+from imageedit_operator.workqueue import Key
 
 FRESH_S = 30.0
 COST_FACTOR = 20.0
@@ -32,7 +34,10 @@ class _Snapshot:
 
 
 class BudgetBook:
-    """The budgets of the namespaces that are served; `clock` is monotonic, in seconds. `on_read` gets each own one."""
+    """The budgets of the namespaces that are served; `clock` is monotonic, in seconds. `on_read` gets each own one.
+
+    An own one that is `kept` is not read.
+    """
 
     def __init__(
         self,
@@ -40,10 +45,12 @@ class BudgetBook:
         *,
         clock: Callable[[], float],
         on_read: Callable[[dict[str, Any]], None] = lambda _budget: None,
+        kept: Kept | None = None,
     ) -> None:
         self._kube = kube
         self._clock = clock
         self._on_read = on_read
+        self._kept = kept or nothing_kept()
         self._snapshots: dict[str, _Snapshot] = {}
 
     async def read(self, resource: ImageEditDeployment, pods: Iterable[Mapping[str, str]]) -> Known[Budgets] | Unknown:
@@ -75,6 +82,9 @@ class BudgetBook:
         return Known(value=Budgets(named=named, others=tuple(sorted(others))))
 
     async def _own(self, resource: ImageEditDeployment) -> Raw | None:
+        known = self._kept.get(BUDGETS, resource)
+        if known is not None:
+            return known
         try:
             found = await self._kube.get(BUDGETS, resource.namespace, resource.name)
         except ApiError as error:
@@ -82,6 +92,7 @@ class BudgetBook:
                 return None
             raise
         self._on_read(found)
+        self._kept.given(BUDGETS, Key(resource.namespace, resource.name), found)
         return found
 
     def forget(self) -> None:

@@ -43,8 +43,11 @@ from imageedit_operator.kube.client import (
     PODS,
     SERVICES,
     Kube,
+    Manifest,
+    Resource,
 )
 from imageedit_operator.kube.parsing import DELETION_COST, WARM_GATE, foreign_owner, timestamp
+from imageedit_operator.workqueue import Key
 
 logger = logging.getLogger(__name__)
 
@@ -75,15 +78,25 @@ def describe(action: Action) -> str:
 
 
 class Executor:
-    """Writes to one cluster; `clock` is UTC epoch seconds."""
+    """Writes to one cluster; `clock` is UTC epoch seconds.
+
+    `on_applied` gets the Service and the budget as they are stored, with the resource that they belong to.
+    """
 
     def __init__(
-        self, kube: Kube, http: aiohttp.ClientSession, *, clock: Callable[[], float], probes_port: int = PROBES_PORT
+        self,
+        kube: Kube,
+        http: aiohttp.ClientSession,
+        *,
+        clock: Callable[[], float],
+        probes_port: int = PROBES_PORT,
+        on_applied: Callable[[Resource, Key, Manifest], None] = lambda _kind, _resource, _stored: None,
     ) -> None:
         self._kube = kube
         self._http = http
         self._clock = clock
         self._probes_port = probes_port
+        self._on_applied = on_applied
 
     async def execute(self, action: Action, subject: Subject, pods: Mapping[str, ObservedPod]) -> None:
         """One action; `pods` by uid are those that the plan saw. Raises WorldMoved or ApiError."""
@@ -100,11 +113,11 @@ class Executor:
         namespace, kube = subject.namespace, self._kube
         match action:
             case ApplyService(manifest=manifest, uid=uid):
-                return kube.apply(SERVICES, namespace, manifest, uid=uid)
+                return self._apply(SERVICES, subject, manifest, uid=uid)
             case ApplyClaimTemplate(manifest=manifest):
                 return kube.apply(CLAIM_TEMPLATES, namespace, manifest, uid="")
             case ApplyBudget(manifest=manifest, uid=uid):
-                return kube.apply(BUDGETS, namespace, manifest, uid=uid)
+                return self._apply(BUDGETS, subject, manifest, uid=uid)
             case DeleteBudget(name=name, uid=uid, resource_version=version):
                 return kube.delete(BUDGETS, namespace, name, uid=uid, resource_version=version)
             case CreateDeployment(manifest=manifest):
@@ -130,6 +143,10 @@ class Executor:
                 return kube.delete(JOBS, namespace, name, uid=uid)
             case PostEvent():
                 return self._post(action, subject)
+
+    async def _apply(self, kind: Resource, subject: Subject, manifest: Mapping[str, Any], *, uid: str) -> None:
+        stored = await self._kube.apply(kind, subject.namespace, manifest, uid=uid)
+        self._on_applied(kind, Key(subject.namespace, subject.name), stored)
 
     async def _create_deployment(self, subject: Subject, manifest: Mapping[str, Any]) -> None:
         """Never over what is there: a revision's template is written once and never again."""

@@ -34,6 +34,7 @@ from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, SERVICES, Kube, Manifest, Resource
 from imageedit_operator.kube.jobs import read_jobs
+from imageedit_operator.kube.kept import Kept, nothing_kept
 from imageedit_operator.kube.parsing import (
     DEPLOYMENT_LABEL,
     REVISION_LABEL,
@@ -46,6 +47,7 @@ from imageedit_operator.kube.parsing import (
     service_matches,
 )
 from imageedit_operator.queue_metrics import read_queue
+from imageedit_operator.workqueue import Key
 
 PROBES_PORT = 8080
 WARMZ_TIMEOUT_S = 2.0
@@ -60,7 +62,8 @@ AskPod: TypeAlias = Callable[[Manifest], Awaitable[Known[WarmReport] | Unknown]]
 class Observer:
     """Looks at one cluster; `ask` is for those that cannot reach pods by their address.
 
-    `on_read` gets each object that was read and is not watched: Services, templates of claims, Jobs.
+    `on_read` gets each object that was read and is not watched: Services, templates of claims, Jobs. A Service that
+    is `kept` is not read.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Observer:
         probes_port: int = PROBES_PORT,
         ask: AskPod | None = None,
         on_read: Callable[[Manifest], None] = lambda _object: None,
+        kept: Kept | None = None,
     ) -> None:
         self._kube = kube
         self._http = http
@@ -80,6 +84,7 @@ class Observer:
         self._budgets = budgets
         self._probes_port = probes_port
         self._on_read = on_read
+        self._kept = kept or nothing_kept()
         self._ask = ask or self._ask_its_address
         self._warmz = asyncio.Semaphore(WARMZ_AT_ONCE)
 
@@ -89,7 +94,7 @@ class Observer:
         deployments, (pods, budgets), service, claims, cards, jobs = await asyncio.gather(
             self._deployments(resource),
             self._pods_and_budgets(resource),
-            self._heard(SERVICES, resource.namespace, resource.name),
+            self._service(resource),
             self._claims(resource),
             self._ledger(resource),
             read_jobs(self._kube, resource, status, on_read=self._on_read),
@@ -134,6 +139,15 @@ class Observer:
             stranger = await self._get_or_none(DEPLOYMENTS, resource.namespace, wanted)
             found += [stranger] if stranger is not None else []
         return tuple(parse_deployment(raw, owner_uid=resource.uid) for raw in found)
+
+    async def _service(self, resource: ImageEditDeployment) -> Manifest | None:
+        known = self._kept.get(SERVICES, resource)
+        if known is not None:
+            return known
+        found = await self._heard(SERVICES, resource.namespace, resource.name)
+        if found is not None:
+            self._kept.given(SERVICES, Key(resource.namespace, resource.name), found)
+        return found
 
     async def _claims(self, resource: ImageEditDeployment) -> Manifest | None:
         if not resource.accelerator.claims:

@@ -1,0 +1,64 @@
+"""What nobody watches, as the apiserver gave it last: the Service and the budget of each resource.
+
+A resource that starts is looked at three times within seconds, and one that scales every few seconds for ever.
+What others do to these two between two lists of versions is found by the next list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.kube.client import BUDGETS, SERVICES, Manifest, Resource
+from imageedit_operator.kube.parsing import foreign_owner
+from imageedit_operator.workqueue import Key
+
+LONGEST_S = 60.0
+KINDS = (SERVICES, BUDGETS)
+"""Each has the name of its resource."""
+
+
+class Kept:
+    """The objects by resource; `clock` is monotonic, in seconds."""
+
+    def __init__(self, *, clock: Callable[[], float], longest_s: float = LONGEST_S) -> None:
+        self._clock = clock
+        self._longest_s = longest_s
+        self._known: dict[tuple[Key, Resource], tuple[float, Manifest]] = {}
+        self._doubted: set[Key] = set()
+
+    # | the object that was given last | is known by the next pass |
+    # | is the resource's own          | yes                       |
+    # | is the same, a minute ago      | no                        |
+    # | is doubted since               | no                        |
+    # | is somebody else's             | no                        |
+    def get(self, kind: Resource, resource: ImageEditDeployment) -> Manifest | None:
+        """The resource's own object; None when it has to be read."""
+        at_s, found = self._known.get((Key(resource.namespace, resource.name), kind), (0.0, None))
+        if found is None or self._clock() - at_s >= self._longest_s or foreign_owner(found, owner_uid=resource.uid):
+            return None
+        return found
+
+    def given(self, kind: Resource, resource: Key, found: Manifest) -> None:
+        """The apiserver's answer to a read or a write."""
+        self._known[resource, kind] = self._clock(), found
+
+    def doubt(self, resource: Key) -> None:
+        """A list told of a change, or a pass did not go as it was planned."""
+        self._doubted.add(resource)
+
+    def begin(self, resource: Key) -> None:
+        """A pass begins. Only now what is doubted is dropped: the pass before it may have read after the doubt came."""
+        if resource in self._doubted:
+            self.drop(resource)
+
+    def drop(self, resource: Key) -> None:
+        """Nothing is known any more."""
+        self._doubted.discard(resource)
+        for kind in KINDS:
+            self._known.pop((resource, kind), None)
+
+
+def nothing_kept() -> Kept:
+    """One whose objects are too old at once."""
+    return Kept(clock=lambda: 0.0, longest_s=0.0)

@@ -1,0 +1,59 @@
+"""Which Services and budgets a pass need not read again."""
+
+from __future__ import annotations
+
+import pytest
+
+from imageedit_operator.core.resource import parse
+from imageedit_operator.kube.client import SERVICES, Manifest
+from imageedit_operator.kube.kept import LONGEST_S, Kept
+from imageedit_operator.workqueue import Key
+from unit.operator_shell.builders import custom_resource, owner
+
+RESOURCE = parse(custom_resource())
+KEY = Key("team", "edit")
+
+
+def service(uid: str = RESOURCE.uid) -> Manifest:
+    return {"metadata": {"name": "edit", "namespace": "team", "uid": "uid-s", "ownerReferences": [owner(uid)]}}
+
+
+@pytest.mark.parametrize(
+    ("owned_by", "age_s", "known"),
+    [
+        (RESOURCE.uid, 0.0, True),
+        (RESOURCE.uid, LONGEST_S - 1, True),
+        (RESOURCE.uid, LONGEST_S, False),
+        ("uid-of-another", 0.0, False),
+    ],
+)
+def test_an_own_object_is_known_for_a_while(owned_by: str, age_s: float, known: bool) -> None:
+    now = 100.0
+    kept = Kept(clock=lambda: now)
+    kept.given(SERVICES, KEY, service(owned_by))
+    now += age_s
+    assert (kept.get(SERVICES, RESOURCE) is not None) == known
+
+
+def test_what_was_never_given_is_not_known() -> None:
+    assert Kept(clock=lambda: 0.0).get(SERVICES, RESOURCE) is None
+
+
+def test_a_doubt_that_comes_in_a_pass_holds_for_what_that_pass_reads_later() -> None:
+    """Its read may have been answered before the change that a list told of."""
+    kept = Kept(clock=lambda: 0.0)
+    kept.begin(KEY)
+    kept.doubt(KEY)
+    kept.given(SERVICES, KEY, service())
+    kept.begin(KEY)
+    assert kept.get(SERVICES, RESOURCE) is None
+
+
+def test_what_is_read_after_the_doubt_is_known_again() -> None:
+    kept = Kept(clock=lambda: 0.0)
+    kept.doubt(KEY)
+    for _ in range(2):
+        kept.begin(KEY)
+        kept.given(SERVICES, KEY, service())
+    kept.begin(KEY)
+    assert kept.get(SERVICES, RESOURCE) == service()
