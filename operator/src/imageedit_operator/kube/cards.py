@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from imageedit_operator.core.observed import CardLedger, Known, SickNode, Unknown
@@ -42,11 +42,15 @@ ANYWHERE = Place()
 Raw = Mapping[str, Any]
 
 
+HOLDERS = ("ImageEditDeployment", "pod")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Holder:
     """A pod that holds cards, or the ImageEditDeployment that it belongs to."""
 
     kind: str
+    """One of HOLDERS."""
     namespace: str
     name: str
 
@@ -137,14 +141,9 @@ def ledger(
     resource: str,
     count: int,
     place: Place = ANYWHERE,
-    claimed: int = 0,
-    asker: tuple[str, str] = ("", ""),
     ready: frozenset[str] | None = None,
 ) -> CardLedger:
-    """Cards of one kind in a place; what is left on a node beyond whole sets of `count` is not free for a pod.
-
-    `asker` is the ImageEditDeployment that is not named among the holders.
-    """
+    """Cards of one kind in a place; what is left on a node beyond whole sets of `count` is not free for a pod."""
     allocatable = free = 0
     sick: dict[str, SickNode] = {}
     holders: set[str] = set()
@@ -155,12 +154,10 @@ def ledger(
         if health.takes_pods:
             allocatable += health.healthy
             free += health.free // count * count
-            others = (one for one in node.holders.get(resource, ()) if (one.namespace, one.name) != asker)
-            holders |= {str(one) for one in others}
+            holders |= {str(one) for one in node.holders.get(resource, ())}
     return CardLedger(
         allocatable=allocatable,
         requested=allocatable - free,
-        claimed=claimed,
         sick_nodes=sick,
         holders=tuple(sorted(holders)),
         ready_nodes=ready,
@@ -181,6 +178,8 @@ class CardBook:
         self._claims: list[Claim] = []
         self._nodes: list[NodeCards] | Unknown = Unknown(reason="NotAsked", message="nodes were not read")
         self._ready: frozenset[str] = frozenset()
+        self._ledgers: dict[str, CardLedger] = {}
+        """Counted from this snapshot; a thousand resources ask for few kinds of cards in few places."""
 
     async def read(
         self, *, resource: str, count: int, place: Place = ANYWHERE, asker: tuple[str, str] = ("", "")
@@ -199,16 +198,17 @@ class CardBook:
                 for claim in self._claims
                 if (claim.namespace, claim.deployment) != asker
             )
-            found = ledger(
-                self._nodes,
-                resource=resource,
-                count=count,
-                place=place,
-                claimed=claimed,
-                asker=asker,
-                ready=self._ready,
-            )
+            everybodys = self._ledger(self._nodes, resource=resource, count=count, place=place)
+            own = {str(Holder(kind=kind, namespace=asker[0], name=asker[1])) for kind in HOLDERS}
+            others = tuple(holder for holder in everybodys.holders if holder not in own)
+            found = replace(everybodys, claimed=claimed, holders=others)
             return Known(value=found, age_s=age_s)
+
+    def _ledger(self, nodes: Iterable[NodeCards], *, resource: str, count: int, place: Place) -> CardLedger:
+        alike = repr((resource, count, place))
+        if alike not in self._ledgers:
+            self._ledgers[alike] = ledger(nodes, resource=resource, count=count, place=place, ready=self._ready)
+        return self._ledgers[alike]
 
     async def nodes(self, *, resource: str, count: int, place: Place = ANYWHERE) -> Known[Mapping[str, str]] | Unknown:
         """The nodes that could ever run a pod with `count` cards, from the same snapshot: uid by name.
@@ -247,6 +247,7 @@ class CardBook:
             reason = "Forbidden" if error.forbidden else "ApiError"
             hint = "; grant the operator list on nodes and pods in all namespaces" if error.forbidden else ""
             self._nodes = Unknown(reason=reason, message=f"cards are not known: {error.message}{hint}")
+        self._ledgers.clear()
         self._read_at = self._clock()
         self._cost_s = self._read_at - started
         self._fresh_s = max(FRESH_S, COST_FACTOR * self._cost_s)
