@@ -26,8 +26,11 @@ def of_others(metadata: Raw, *, ours: str) -> dict[Path, str]:
     """
     written: dict[Path, str] = {}
     own: set[Path] = set()
-    for entry in _entries(metadata):
-        fields = {path for path in _leaves(entry.get("fieldsV1") or {}) if path[0] == "spec"}
+    entries = [entry for entry in _entries(metadata) if "f:spec" in (entry.get("fieldsV1") or {})]
+    if all(entry.get("manager") == ours for entry in entries):
+        return {}  # nearly always, and every event on a Deployment asks
+    for entry in entries:
+        fields = set(_leaves(entry["fieldsV1"]["f:spec"], ("spec",)))
         if entry.get("manager") == ours:
             own |= fields
         else:
