@@ -149,9 +149,12 @@ class Executor:
         self._on_applied(kind, Key(subject.namespace, subject.name), stored)
 
     async def _create_deployment(self, subject: Subject, manifest: Mapping[str, Any]) -> None:
-        """Never over what is there: a revision's template is written once and never again."""
+        """Never over what is there: a revision's template is written once and never again.
+
+        So no later apply takes fields away, and a POST will do, which costs the apiserver half of what an apply does.
+        """
         try:
-            await self._kube.apply(DEPLOYMENTS, subject.namespace, manifest, uid="")
+            await self._kube.create(DEPLOYMENTS, subject.namespace, manifest)
         except ApiError as error:
             if not error.conflict:
                 raise
