@@ -34,6 +34,11 @@ class Server:
     deaf: bool = False
     """It does not answer, as on a node that is gone."""
 
+    @property
+    def accepts(self) -> bool:
+        """It takes edits."""
+        return self.warm and not self.draining and not self.deaf
+
     async def handle(self, request: web.Request) -> web.Response:
         """`/warmz` and `/drain` after the contract."""
         if self.deaf and request.transport is not None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from faults.node import Node, condition
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import DEPLOYMENTS, PODS, KubeClient
 from imageedit_operator.kube.parsing import WARM_GATE
@@ -18,25 +19,24 @@ CHECKS: Counter[str] = Counter()
 """How often each invariant was checked, over the whole run."""
 
 NEVER_MORE = "no more replicas are asked for than wanted plus one"
+NEVER_CROWDED = "no more pods than cards, and one that waits for the next"
+NEVER_SHARED = "no card is held by the processes of two pods"
 NEVER_ZERO = "a pod is Ready, once one was"
 NEVER_OPEN = "a pod that goes was taken out of service before"
+NEVER_LOST = "an edit that a server accepted is answered"
 
 Raw = Mapping[str, Any]
 
 
-def condition(pod: Raw, type_: str) -> str:
-    """The value of a pod's condition; empty when it has none."""
-    found = [c["status"] for c in pod.get("status", {}).get("conditions", []) if c["type"] == type_]
-    return found[0] if found else ""
-
-
 @dataclass(kw_only=True)
 class Observer:
-    """Looks at one namespace with one resource of `replicas` pods."""
+    """Looks at one namespace with `replicas` pods in all, of one resource or of several."""
 
     kube: KubeClient
     namespace: str
+    node: Node
     replicas: int
+    resources: int = 1
     serving: bool = False
     """A pod was Ready once: from here on one always is."""
     harmed: bool = False
@@ -48,13 +48,26 @@ class Observer:
         pods = await self.kube.list_all(PODS, self.namespace)
         deployments = await self.kube.list_all(DEPLOYMENTS, self.namespace)
         self._never_more(deployments)
+        self._never_crowded(pods)
+        self._never_shared()
         if not self.harmed:
             self._never_zero(pods)
             self._never_open(pods)
 
     def _never_more(self, deployments: Sequence[Raw]) -> None:
         asked = sum(item["spec"]["replicas"] for item in deployments)
-        self._check(NEVER_MORE, asked <= self.replicas + 1, f"{asked} replicas")
+        self._check(NEVER_MORE, asked <= self.replicas + self.resources, f"{asked} replicas")
+
+    def _never_crowded(self, pods: Sequence[Raw]) -> None:
+        """Pods of a lost node are not counted, and neither are its cards."""
+        cards = sum(count for name, count in self.node.cards.items() if name not in self.node.lost)
+        here = [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") not in self.node.lost]
+        self._check(NEVER_CROWDED, len(here) <= max(cards, self.replicas) + self.resources, f"{here} on {cards} cards")
+
+    def _never_shared(self) -> None:
+        for name, cards in self.node.cards.items():
+            held = self.node.at_work(name)
+            self._check(NEVER_SHARED, len(held) <= cards, f"{held} on the {cards} cards of {name}")
 
     def _never_zero(self, pods: Sequence[Raw]) -> None:
         ready = [pod for pod in pods if condition(pod, "Ready") == "True" and not _leaves(pod)]
@@ -67,6 +80,11 @@ class Observer:
             if _leaves(pod):
                 self._check(NEVER_OPEN, condition(pod, WARM_GATE) != "True", pod["metadata"]["name"])
 
+    def answered(self, uid: str, *, lives: bool) -> None:
+        """An edit came to its end; `lives`: so did not the server that accepted it."""
+        if not self.harmed:
+            self._check(NEVER_LOST, lives, f"of the pod {uid}")
+
     def _check(self, name: str, holds: bool, seen: str) -> None:
         CHECKS[name] += 1
         if not holds:
@@ -78,9 +96,9 @@ def _leaves(pod: Raw) -> bool:
 
 
 @asynccontextmanager
-async def observed(kube: KubeClient, namespace: str, *, replicas: int) -> AsyncIterator[Observer]:
+async def observed(node: Node, *, replicas: int, resources: int = 1) -> AsyncIterator[Observer]:
     """An observer that looks all along; at the end the test fails when an invariant was broken."""
-    observer = Observer(kube=kube, namespace=namespace, replicas=replicas)
+    observer = Observer(kube=node.kube, namespace=node.namespace, node=node, replicas=replicas, resources=resources)
 
     async def watch() -> None:
         while True:

@@ -15,16 +15,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apiserver.operator_pods import Server, serving
-from faults.invariants import condition
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import NODES, PODS, KubeClient, Resource
+from imageedit_operator.kube.client import NODES, PODS, KubeClient, Manifest, Resource
 from imageedit_operator.kube.parsing import WARM_GATE, timestamp
 
 TURN_S = 0.1
 WARMUP_S = 0.3
+TERMINATION_S = 0.3
+LIVES_ON_S = 2.0
+"""How long the processes of a pod live on that vanished before its kubelet ended them."""
 REVISION = "imageedit.dev/revision"
 
 Raw = Mapping[str, Any]
+
+
+def condition(pod: Raw, type_: str) -> str:
+    """The value of a pod's condition; empty when it has none."""
+    found = [c["status"] for c in pod.get("status", {}).get("conditions", []) if c["type"] == type_]
+    return found[0] if found else ""
 
 
 def _subresource(name: str, kind: str) -> Resource:
@@ -43,12 +51,25 @@ class Node:
     """Of each node, by its name."""
     lost: set[str] = field(default_factory=set)
     """Nodes whose kubelet is gone."""
+    seen: list[Manifest] = field(default_factory=list)
+    """The pods as they were a turn ago."""
     cold: set[str] = field(default_factory=set)
     """Uids of pods that do not become warm."""
     servers: dict[str, Server] = field(default_factory=dict)
     """By the pod's uid."""
     since: dict[str, float] = field(default_factory=dict)
     restarts: dict[str, int] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    """The node of each pod that ever ran here, by its uid."""
+    leaving: dict[str, float] = field(default_factory=dict)
+    """Since when a pod is deleted, by its uid."""
+    ended: dict[str, float] = field(default_factory=dict)
+    """When the processes of a pod ended, by its uid."""
+
+    def at_work(self, name: str) -> list[str]:
+        """The uids of pods whose processes hold a card of this node now, whatever the API says of them."""
+        now_s = asyncio.get_running_loop().time()
+        return [uid for uid, place in self.places.items() if place == name and self.ended.get(uid, now_s + 1) > now_s]
 
     async def register(self, cards: int) -> str:
         """Another Node object, ready and without taints; its name."""
@@ -80,6 +101,12 @@ class Node:
             if pod["spec"].get("nodeName") == name:
                 await self._let_go(pod)
 
+    async def force_away(self, name: str, uid: str) -> None:
+        """Takes the pod out of the API at once, whatever its processes do."""
+        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, "deleteOptions": options}
+        await self.kube.create(_subresource(name, "eviction"), self.namespace, eviction)
+
     async def restart(self, pod: Raw) -> None:
         """The server's container ended and began anew: with another id, and cold until the test says otherwise."""
         uid = pod["metadata"]["uid"]
@@ -91,13 +118,17 @@ class Node:
     async def turn(self) -> None:
         """Every pod goes one step further."""
         pods = await self.kube.list_all(PODS, self.namespace)
+        self.seen = [pod for pod in pods if pod["metadata"]["uid"] in self.servers]
+        self._outlive({pod["metadata"]["uid"] for pod in pods})
         held = Counter(pod["spec"].get("nodeName") for pod in pods)
         for pod in pods:
             place = pod["spec"].get("nodeName")
             if place in self.lost:
                 continue
             if "deletionTimestamp" in pod["metadata"]:
-                await self._let_go(pod)
+                leaves = self.leaving.setdefault(pod["metadata"]["uid"], asyncio.get_running_loop().time())
+                if asyncio.get_running_loop().time() - leaves >= TERMINATION_S:
+                    await self._let_go(pod)
             elif place:
                 await self._run(pod)
             else:
@@ -107,6 +138,11 @@ class Node:
                     await self._bind(pod, free[0])
                 elif not condition(pod, "PodScheduled"):
                     await self._refuse(pod)
+
+    def _outlive(self, stored: set[str]) -> None:
+        """A pod that was deleted by force is gone from the API before its processes are gone from the card."""
+        for uid in self.places.keys() - stored - self.ended.keys():
+            self.ended[uid] = asyncio.get_running_loop().time() + LIVES_ON_S
 
     async def _bind(self, pod: Raw, node_name: str) -> None:
         name = pod["metadata"]["name"]
@@ -124,6 +160,7 @@ class Node:
             server = await self.stack.enter_async_context(serving(pod["metadata"]["labels"][REVISION]))
             server.warm = False
             self.servers[uid], self.since[uid] = server, asyncio.get_running_loop().time()
+            self.places[uid] = pod["spec"]["nodeName"]
             await self._report(pod, _running(uid, server.ip))
         past_s = asyncio.get_running_loop().time() - self.since[uid]
         self.servers[uid].warm = past_s > WARMUP_S and uid not in self.cold
@@ -133,10 +170,8 @@ class Node:
 
     async def _let_go(self, pod: Raw) -> None:
         """A pod with a node has a grace period, which only a kubelet, or an eviction without grace, ends."""
-        name = pod["metadata"]["name"]
-        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, "deleteOptions": options}
-        await self.kube.create(_subresource(name, "eviction"), self.namespace, eviction)
+        self.ended.setdefault(pod["metadata"]["uid"], asyncio.get_running_loop().time())
+        await self.force_away(pod["metadata"]["name"], pod["metadata"]["uid"])
 
     async def _report(self, pod: Raw, status: dict[str, Any]) -> None:
         name = pod["metadata"]["name"]

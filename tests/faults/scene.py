@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from apiserver.operator_plane import create_resource, eventually, new_namespace
-from faults.invariants import CHECKS, Observer, condition, observed
-from faults.node import REVISION, Node, node
+from faults.clients import editing
+from faults.invariants import CHECKS, Observer, observed
+from faults.node import REVISION, Node, condition, node
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, KubeClient, Manifest
@@ -104,7 +105,11 @@ def _serves(pod: Raw, wanted: str) -> bool:
 
 @asynccontextmanager
 async def scene(kube: KubeClient, *, replicas: int = 1, cards: int | Sequence[int] = 2) -> AsyncIterator[Scene]:
-    """A fresh scene, observed until it ends."""
+    """A fresh scene with clients, observed until it ends."""
     namespace = await new_namespace(kube)
-    async with node(kube, namespace, cards=cards) as played, observed(kube, namespace, replicas=replicas) as observer:
+    async with (
+        node(kube, namespace, cards=cards) as played,
+        observed(played, replicas=replicas) as observer,
+        editing(played, observer),
+    ):
         yield Scene(kube=kube, namespace=namespace, replicas=replicas, node=played, observer=observer)

@@ -40,7 +40,7 @@ async def test_a_clock_that_is_set_neither_cuts_a_drain_short_nor_stops_a_rollou
         await stage.create()
         await stage.complete()
         (old,) = stage.node.servers.values()
-        old.running = 1
+        old.running += 1
         await stage.roll("next")
 
         async def drains() -> bool | None:
@@ -54,7 +54,7 @@ async def test_a_clock_that_is_set_neither_cuts_a_drain_short_nor_stops_a_rollou
             "it still works on an edit"
         )
         offset.write_text(str(-HOUR_S))
-        old.running = 0
+        old.running -= 1
         await stage.complete()
         await stage.roll("last")
         await stage.complete()

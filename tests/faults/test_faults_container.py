@@ -8,8 +8,7 @@ from typing import Any
 from apiserver.operator_plane import eventually
 from apiserver.operator_pods import status_of
 from apiserver.operator_process import operator
-from faults.invariants import condition
-from faults.node import REVISION
+from faults.node import REVISION, condition
 from faults.scene import Scene, scene
 from imageedit_operator.kube.client import PODS, KubeClient
 from imageedit_operator.kube.parsing import WARM_GATE

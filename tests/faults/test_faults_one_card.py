@@ -12,8 +12,8 @@ from typing import Any
 from apiserver.operator_plane import create_resource, eventually, new_namespace
 from apiserver.operator_pods import status_of
 from apiserver.operator_process import operator
-from faults.invariants import condition
-from faults.node import node
+from faults.invariants import observed
+from faults.node import condition, node
 from imageedit_operator.core.stored import find
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, WARM_GATE
@@ -81,7 +81,12 @@ async def rivals(plane: ControlPlane, kube: KubeClient, *, cards: int) -> AsyncI
     """A namespace with a node, served by an operator."""
     namespace = await new_namespace(kube)
     flags = ("--namespaces", namespace, "--leader-elect", "off", "--resync", "4")
-    async with node(kube, namespace, cards=cards) as played, operator(plane.kubeconfig, *flags):
+    async with (
+        node(kube, namespace, cards=cards) as played,
+        observed(played, replicas=len(NAMES), resources=len(NAMES)) as observer,
+        operator(plane.kubeconfig, *flags),
+    ):
+        observer.harmed = True  # who has no card has no Ready pod, and that is right
         yield Rivals(kube=kube, namespace=namespace, card=played.card)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 
 from apiserver.operator_plane import ROOT
-from faults.invariants import condition
+from faults.node import condition
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import NODES, PODS, KubeClient, Resource
 from imageedit_operator.kube.parsing import WARM_GATE
