@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -43,12 +44,23 @@ def one_in(number: int, refusal: Refusal) -> Rule:
     return rule
 
 
+def every_third_read(refusal: Refusal) -> Rule:
+    """As behind a load balancer before three apiservers, one of which is sick: no pass would come through."""
+    reads = itertools.count(1)
+
+    def rule(method: str, _path: str) -> Refusal | None:
+        return refusal if method == "GET" and next(reads) % 3 == 0 else None
+
+    return rule
+
+
 FAULTS: dict[str, Callable[[], Rule]] = {
     "409 for the first writes": lambda: first(6, Refusal(status=409), only_writes=True),
     "409 now and then": lambda: one_in(7, Refusal(status=409)),
     "429 with Retry-After": lambda: first(5, Refusal(status=429, headers={"Retry-After": "2"}), only_writes=False),
     "500 in bursts": lambda: first(12, Refusal(status=500), only_writes=False),
     "500 now and then": lambda: one_in(5, Refusal(status=500)),
+    "503 for every third read": lambda: every_third_read(Refusal(status=503)),
     "answers that take 30 s": lambda: first(6, Refusal(delay_s=30.0), only_writes=False),
     "an expired token": lambda: first(8, Refusal(status=401), only_writes=False),
 }

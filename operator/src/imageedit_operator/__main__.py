@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
 import signal
 import socket
 import sys
@@ -25,7 +26,9 @@ from imageedit_operator.health import Progress
 from imageedit_operator.kube.client import Kube, connect
 from imageedit_operator.kube.clock import ClusterClock
 from imageedit_operator.kube.lease import LeaseFile
+from imageedit_operator.kube.patience import Patience
 from imageedit_operator.settings import Settings
+from imageedit_operator.supervision import sleep_unless
 from imageedit_operator.telemetry import Telemetry
 from imageedit_operator.term import Stamp, Term, new_term
 
@@ -76,6 +79,7 @@ async def run(chosen: Settings) -> None:
                 timeout_s=chosen.request_timeout_s,
                 on_request=telemetry.requested,
                 clock=process.clock,
+                patience=Patience(random=random.random, pause=lambda pause_s: sleep_unless(stop, pause_s)),
             )
         )
         http = await stack.enter_async_context(aiohttp.ClientSession())

@@ -15,7 +15,8 @@ class ApiError(Exception):
     """The apiserver refused a request, or did not answer it.
 
     `status` is the HTTP status, 0 when there was no answer. `reason` is the apiserver's own
-    CamelCase reason (`Conflict`, `Forbidden`, ...), or `Unreachable`. `fields` are those that a 422 complains of.
+    CamelCase reason (`Conflict`, `Forbidden`, ...), or `Unreachable`; `late` when the time for an answer ran out.
+    `fields` are those that a 422 complains of.
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class ApiError(Exception):
         reason: str,
         message: str,
         retry_after_s: float = 0.0,
+        late: bool = False,
         fields: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(f"{reason} ({status}): {message}")
@@ -32,6 +34,7 @@ class ApiError(Exception):
         self.reason = reason
         self.message = message
         self.retry_after_s = retry_after_s
+        self.late = late
         self.fields = fields
 
     @property

@@ -20,6 +20,7 @@ from kubernetes.aio.client import ApiClient
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.clock import ClusterClock
 from imageedit_operator.kube.login import Login
+from imageedit_operator.kube.patience import Patience
 
 FIELD_MANAGER = "imageedit-operator"
 PAGE_SIZE = 500
@@ -131,10 +132,11 @@ async def connect(
     on_request: RequestDone,
     page_size: int = PAGE_SIZE,
     clock: ClusterClock | None = None,
+    patience: Patience | None = None,
 ) -> AsyncIterator[KubeClient]:
     """A client for as long as the context lasts, with a login that is read again when it is refused.
 
-    `clock` hears the time of every answer.
+    `clock` hears the time of every answer; without `patience` every failure is final.
     """
     async with AsyncExitStack() as stack:
         login = Login(kubeconfig, stack)
@@ -145,6 +147,7 @@ async def connect(
             page_size=page_size,
             renew=login.renew,
             clock=clock,
+            patience=patience,
         )
 
 
@@ -162,8 +165,10 @@ class KubeClient:
         dry_run: bool = False,
         renew: Renew | None = None,
         clock: ClusterClock | None = None,
+        patience: Patience | None = None,
     ) -> None:
         self._api = api
+        self._patience = patience
         self._clock = clock
         self._renew = renew
         self._field_manager = field_manager
@@ -246,15 +251,26 @@ class KubeClient:
         accept: str = _WHOLE,
     ) -> Manifest:
         text = urlencode({name: value for name, value in (query or {}).items() if value})
-        target, used = path + ("?" + text if text else ""), self._api
+        target = path + ("?" + text if text else "")
         types = {"Accept": accept, "Content-Type": content}
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return await self._try(verb, target, body, types)
+            except ApiError as error:
+                if self._patience is None or not await self._patience.again(verb, error, tries=tries):
+                    raise
+
+    async def _try(self, verb: str, target: str, body: Mapping[str, Any] | None, types: Mapping[str, str]) -> Manifest:
+        used = self._api
         answer = await self._send(used, verb, target, body, types)
         if answer.status == UNAUTHORIZED and self._renew is not None:
             fresh = await self._renew(used)
             if fresh is not None:
                 self._api = fresh
                 answer = await self._send(fresh, verb, target, body, types)
-        return _decode(verb, path, answer.status, answer.headers, answer.data)
+        return _decode(verb, target.partition("?")[0], answer.status, answer.headers, answer.data)
 
     async def _send(
         self, api: ApiClient, verb: str, path: str, body: Mapping[str, Any] | None, types: Mapping[str, str]
@@ -282,7 +298,10 @@ class KubeClient:
             code = "error"
             message = str(error) or "no answer in time"
             raise ApiError(
-                status=0, reason="Unreachable", message=f"{verb} {path.partition('?')[0]}: {message}"
+                status=0,
+                reason="Unreachable",
+                message=f"{verb} {path.partition('?')[0]}: {message}",
+                late=isinstance(error, TimeoutError),
             ) from error
         finally:
             self._on_request(verb, code)
