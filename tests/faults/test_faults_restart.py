@@ -25,9 +25,9 @@ async def test_a_rollout_ends_although_the_apiserver_was_restarted_in_its_middle
             return True if len(await kube.list_all(PODS, stage.namespace)) == 2 else None
 
         await eventually(under_way, what="the middle of the rollout")
-        argv = await asyncio.to_thread(kill_apiserver, plane)
+        ended = await asyncio.to_thread(kill_apiserver, plane)
         await asyncio.sleep(AWAY_S)
-        await asyncio.to_thread(revive_apiserver, plane, argv)
+        await asyncio.to_thread(revive_apiserver, plane, ended)
         await stage.complete()
         await stage.roll("last")  # the watches are open again, or this would take a resync
         await stage.complete()

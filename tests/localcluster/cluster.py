@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcluster import binaries, bringup, controlplane, external, health, prometheus, state, teardown
+from localcluster import (
+    binaries,
+    bringup,
+    containers,
+    controlplane,
+    external,
+    health,
+    node,
+    processes,
+    prometheus,
+    state,
+    teardown,
+)
 from localcluster import cards as card_file
 from localcluster.addresses import NODE_ADDRESS
 from localcluster.errors import LocalClusterError
@@ -42,6 +56,19 @@ class Cluster:
     def set_card_health(self, card: int, *, healthy: bool) -> None:
         """One simulated card made sick or well."""
         card_file.set_health(self._layout().cards, card, healthy=healthy)
+
+    @contextmanager
+    def without(self, program: str) -> Iterator[None]:
+        """The node without its kubelet or containerd, killed without warning; at the end it is back and well."""
+        layout = self._layout()
+        ended = processes.take_away(program, pids=layout.pids)
+        try:
+            yield
+        finally:
+            record = processes.bring_back(ended, pids=layout.pids, logs=layout.logs)
+            if program == "containerd":
+                containers.wait_ready(layout, record)
+            node.wait_kubelet(layout, [record])
 
     def _layout(self) -> Layout:
         if self.state_dir is None:

@@ -15,7 +15,7 @@ from localcluster.addresses import Ports
 from localcluster.api import Api
 from localcluster.errors import LocalClusterError
 from localcluster.paths import Layout, cache_dir
-from localcluster.processes import Record
+from localcluster.processes import Ended, Record
 from localcluster.progress import Progress, console
 
 START_TIMEOUT_S = 120.0
@@ -182,18 +182,15 @@ def _started(layout: Layout, programs: Mapping[str, Path]) -> ControlPlane:
     )
 
 
-def kill_apiserver(plane: ControlPlane) -> Sequence[str]:
-    """End the API server without warning; the command line that starts it again on its data."""
-    record = next(one for one in processes.recorded(plane.logs.parent / "pids") if one.name == "kube-apiserver")
-    argv = Path(f"/proc/{record.pid}/cmdline").read_text().split("\0")[:-1]
-    processes.stop([record], grace_s=0.0)
-    return argv
+def kill_apiserver(plane: ControlPlane) -> Ended:
+    """End the API server without warning."""
+    return processes.take_away("kube-apiserver", pids=Layout(root=plane.logs.parent).pids)
 
 
-def revive_apiserver(plane: ControlPlane, argv: Sequence[str]) -> None:
+def revive_apiserver(plane: ControlPlane, ended: Ended) -> None:
     """Start it again where it was, with what etcd kept; returns when it is ready."""
     layout = Layout(root=plane.logs.parent)
-    record = processes.start("kube-apiserver", argv, pids=layout.pids, logs=layout.logs)
+    record = processes.bring_back(ended, pids=layout.pids, logs=layout.logs)
     wait_ready(api_of(layout, plane.url), [record], layout)
 
 

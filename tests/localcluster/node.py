@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from localcluster import certs, kubeconfig, processes
@@ -12,6 +14,7 @@ from localcluster.hosttools import search_path
 from localcluster.paths import Layout
 from localcluster.processes import Record
 
+START_TIMEOUT_S = 60.0
 STATUS_EVERY = "2s"
 """How soon a sick card shows in the node's allocatable resources."""
 
@@ -83,6 +86,22 @@ def start_kubelet(layout: Layout, binary: Path) -> Record:
     ]
     environment = dict(os.environ, PATH=search_path())
     return processes.start("kubelet", argv, pids=layout.pids, logs=layout.logs, env=environment)
+
+
+def wait_kubelet(layout: Layout, needs: Sequence[Record]) -> None:
+    """Until the kubelet says that it is well; raises LocalClusterError when one of these processes ended."""
+
+    def well() -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", CLUSTER_PORTS.kubelet_health, timeout=5)
+        try:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    processes.wait_for("the kubelet to be well", well, timeout_s=START_TIMEOUT_S, needs=needs, logs=layout.logs)
 
 
 def start_proxy(layout: Layout, binary: Path) -> Record:

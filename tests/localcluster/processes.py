@@ -106,6 +106,35 @@ def marked(state_folder: Path) -> list[Record]:
     return found
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ended:
+    """A process that was taken away, and all that is needed to start it again."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+def take_away(name: str, *, pids: Path) -> Ended:
+    """Kill the recorded process of that name without warning; returns when it is gone."""
+    found = [record for record in recorded(pids) if record.name == name and alive(record)]
+    if not found:
+        raise LocalClusterError(f"no {name} runs: {', '.join(one.name for one in recorded(pids) if alive(one))} do")
+    argv, environ = (_words(Path(f"/proc/{found[0].pid}/{file}")) for file in ("cmdline", "environ"))
+    ended = Ended(name=name, argv=tuple(argv), env=dict(word.split("=", 1) for word in environ))
+    stop(found, grace_s=0.0)
+    return ended
+
+
+def bring_back(ended: Ended, *, pids: Path, logs: Path) -> Record:
+    """Start it again as it was, on what it left on disk."""
+    return start(ended.name, ended.argv, pids=pids, logs=logs, env=ended.env)
+
+
+def _words(file: Path) -> list[str]:
+    return file.read_bytes().decode(errors="surrogateescape").split("\0")[:-1]
+
+
 def stop(records: Sequence[Record], *, grace_s: float) -> None:
     """End these processes, politely first; returns when all are gone."""
     for record in records:

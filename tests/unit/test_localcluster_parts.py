@@ -161,3 +161,22 @@ def test_a_process_id_that_was_given_to_another_process_is_not_alive() -> None:
 def test_a_record_from_before_a_reboot_is_not_alive() -> None:
     now = processes.this_process()
     assert not processes.alive(processes.Record(name=now.name, pid=now.pid, start_ticks=now.start_ticks, boot_id="x"))
+
+
+def test_a_process_that_was_taken_away_comes_back_as_it_was_under_another_id(tmp_path: Path) -> None:
+    argv, env = ["/bin/sleep", "60"], {"COLOUR": "a=b"}
+    first = processes.start("sleeper", argv, pids=tmp_path, logs=tmp_path, env=env)
+    ended = processes.take_away("sleeper", pids=tmp_path)
+    assert not processes.alive(first)
+    second = processes.bring_back(ended, pids=tmp_path, logs=tmp_path)
+    try:
+        assert processes.recorded(tmp_path) == [second]
+        assert processes.alive(second)
+        assert (ended.argv, ended.env["COLOUR"]) == (("/bin/sleep", "60"), "a=b")
+    finally:
+        processes.stop([second], grace_s=1.0)
+
+
+def test_a_process_that_does_not_run_cannot_be_taken_away(tmp_path: Path) -> None:
+    with pytest.raises(LocalClusterError, match="no kubelet runs"):
+        processes.take_away("kubelet", pids=tmp_path)
