@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import ssl
@@ -30,6 +31,7 @@ LEADER_CHANGED = {
 
 
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+LISTENS_S = 1.0
 NO_WRITES = ("/selfsubjectaccessreviews",)
 
 
@@ -106,10 +108,10 @@ class FaultProxy:
         await self.down()
         self._reserved.close()
 
-    def inject(self, event: Mapping[str, Any]) -> int:
-        """Writes a line into every open watch and ends it; the number of watches."""
+    def inject(self, event: Mapping[str, Any], *, watches: int | None = None) -> int:
+        """Writes a line into so many open watches, or into all, and ends them; the number of open watches."""
         line = json.dumps(event).encode() + b"\n"
-        for queue in list(self._watches):
+        for queue in list(self._watches)[:watches]:
             queue.put_nowait(line)
             queue.put_nowait(None)
         return len(self._watches)
@@ -163,7 +165,7 @@ class FaultProxy:
             response.content_type = answer.content_type
             if watching:
                 await response.prepare(request)
-                await self._stream(answer, response)
+                await self._stream(answer, response, request)
             else:
                 body = await answer.read()
                 self._note(request, answer.status)
@@ -177,7 +179,7 @@ class FaultProxy:
             self.written.append(write)
             self.on_write(write)
 
-    async def _stream(self, answer: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
+    async def _stream(self, answer: aiohttp.ClientResponse, response: web.StreamResponse, request: web.Request) -> None:
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()
 
         async def copy() -> None:
@@ -189,8 +191,13 @@ class FaultProxy:
         copying = asyncio.create_task(copy())
         self._watches.add(lines)
         try:
-            while (line := await lines.get()) is not None:
-                await response.write(line)
+            while request.transport is not None:  # a client that went is noticed, although there is nothing to tell it
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LISTENS_S):
+                        line = await lines.get()
+                    if line is None:
+                        return
+                    await response.write(line)
         finally:
             self._watches.discard(lines)
             copying.cancel()

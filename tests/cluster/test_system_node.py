@@ -13,7 +13,7 @@ from support.containers import kill_container
 from support.kubectl import condition
 from support.load import Load, Tally
 from support.resources import Resource
-from support.watching import PodWatch, gate_of, is_ready
+from support.watching import PodWatch, container_id, gate_of, is_ready
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -43,6 +43,13 @@ def status_is_true(resource: Resource) -> None:
         "Ready": "True",
         "Available": "True",
     }
+
+
+def proven(resource: Resource) -> bool:
+    """Its only pod is Ready, by a gate that was opened for the container that runs now."""
+    pod = resource.only_pod()
+    running = container_id(pod)
+    return is_ready(pod) and bool(running) and running in gate_of(pod).get("message", "")
 
 
 @pytest.mark.parametrize("program", ["kubelet", "containerd"])
@@ -114,8 +121,6 @@ def test_a_server_that_dies_while_nobody_looks_after_it_is_proven_warm_anew(
         kill_container(first)
         time.sleep(AWAY_S)
     resource.wait_until("another container", lambda: resource.only_container() not in ("", first))
-    resource.wait_until(
-        "its proof", lambda: resource.only_container() in (gate_of(resource.only_pod()) or {"message": ""})["message"]
-    )
+    resource.wait_until("its own proof", lambda: proven(resource))
     resource.wait_complete()
     status_is_true(resource)

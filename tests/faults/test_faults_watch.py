@@ -15,6 +15,8 @@ from faults.scene import NAME, Scene, scene
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, KubeClient
 from localcluster.controlplane import ControlPlane
 
+WATCHES_S = 30.0
+"""Longer than kopf may take to end, shorter than it takes to find a watch deaf."""
 BOOKMARK = {"type": "BOOKMARK", "object": {"metadata": {}}}
 
 
@@ -31,6 +33,11 @@ async def expired_by_status(proxy: FaultProxy) -> None:
 
 async def an_error_event(proxy: FaultProxy) -> None:
     assert proxy.inject(LEADER_CHANGED) > 0
+
+
+async def an_error_event_in_one_watch_alone(proxy: FaultProxy) -> None:
+    """The others are open and well when kopf gives up, and must not outlive it."""
+    assert proxy.inject(LEADER_CHANGED, watches=1) == 3
 
 
 async def silence(proxy: FaultProxy) -> None:
@@ -53,6 +60,7 @@ async def cut_again_and_again(proxy: FaultProxy) -> None:
         expired_in_the_stream,
         expired_by_status,
         an_error_event,
+        an_error_event_in_one_watch_alone,
         silence,
         cut_in_the_middle_of_an_object,
         cut_again_and_again,
@@ -73,6 +81,11 @@ async def test_a_rollout_ends_although_the_watches_fail(
         await stage.complete()
         assert running.process.returncode is None, running.messages()
         assert (await running.get("/healthz"))[0] == 200
+
+        async def all_open() -> bool | None:
+            return True if proxy.open_watches() == 3 else None
+
+        await eventually(all_open, within_s=WATCHES_S, what="three open watches")
 
 
 async def test_a_watch_that_is_open_and_deaf_is_started_anew(
