@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -27,6 +29,8 @@ from localcluster.controlplane import ControlPlane
 pytestmark = pytest.mark.timeout(400)
 CLAIMED = {"injection": "DRA", "deviceClassName": "npu.example.com"}
 """Pods that claim their card: a resource with every kind of child."""
+TWO_LISTS_S = 9.0
+"""The operator of a scene lists every 4 s: what it fights over, it writes again by then."""
 PARSED = parse(resource(NAME, accelerator=CLAIMED))
 NAMES = {
     "Deployment": deployment_name(NAME, revision_hash(PARSED)),
@@ -169,6 +173,77 @@ async def test_a_pod_template_that_somebody_changed_is_left_and_shown_until_the_
         annotations = {"metadata": {"annotations": {"imageedit.dev/restarted-at": "now"}}}
         await kube.patch(IMAGE_EDIT_DEPLOYMENTS, here.namespace, NAME, annotations)
         await here.condition("ChildrenIntact", "AsWritten")
+
+
+async def test_fields_that_somebody_took_from_a_deployment_are_shown_and_not_fought_over(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,  # noqa: F811
+) -> None:
+    async with scene(controlled, kube) as here:
+        name = (await one_that_serves(here))["metadata"]["name"]
+        pod = "/spec/template/spec"
+        change = removal(f"{pod}/readinessGates", f"{pod}/containers/0/env/0", f"{pod}/enableServiceLinks")
+        kubectl(controlled, "-n", here.namespace, "patch", "deployment", name, "--type=json", "-p", change)
+
+        said = (await here.condition("ChildrenIntact", "FieldsChanged"))["message"]
+        for field in ("readinessGates", "containers[name=server].env[name=IMAGEEDIT_DEPLOYMENT]", "enableServiceLinks"):
+            assert f"spec.template.spec.{field} taken away" in said
+        await here.serving(1)
+        changed = (await kube.get(DEPLOYMENTS, here.namespace, name))["metadata"]["generation"]
+
+        await asyncio.sleep(TWO_LISTS_S)
+        assert (await kube.get(DEPLOYMENTS, here.namespace, name))["metadata"]["generation"] == changed
+
+
+def removal(*paths: str) -> str:
+    """A JSON patch that takes away what stands there."""
+    return json.dumps([{"op": "remove", "path": path} for path in paths])
+
+
+A_LABEL, FOUND_BY, REVISION = (
+    f"/metadata/labels/{name}"
+    for name in ("app.kubernetes.io~1name", "imageedit.dev~1deployment", "imageedit.dev~1revision")
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "paths", "words"),
+    [
+        ("Service", ["/spec/ports/0/name", A_LABEL], "spec.ports[port=80,protocol=TCP].name taken away"),
+        ("PodDisruptionBudget", ["/spec/unhealthyPodEvictionPolicy"], "spec.unhealthyPodEvictionPolicy taken away"),
+        ("Deployment", [A_LABEL, FOUND_BY, REVISION], "the labels app.kubernetes.io/name, imageedit.dev/deployment"),
+    ],
+)
+async def test_what_can_come_back_without_a_restart_comes_back_and_that_is_told(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,  # noqa: F811
+    kind: str,
+    paths: list[str],
+    words: str,
+) -> None:
+    async with scene(controlled, kube) as here:
+        await here.create()
+        pods, name = await here.serving(1), deployment_of(await deployments(here.kube, here.namespace))
+        child_name = name if kind == "Deployment" else NAME
+        before = await kube.get(KINDS[kind], here.namespace, child_name)
+        change = removal(*paths)
+        kubectl(controlled, "-n", here.namespace, "patch", kind.lower(), child_name, "--type=json", "-p", change)
+        await event(here, "PutBack", f"{kind} {child_name} was changed and is put back: ")
+        await event(here, "PutBack", words)
+
+        async def put_back() -> bool | None:
+            now = await kube.get(KINDS[kind], here.namespace, child_name)
+            same = (now["spec"], now["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"])
+            return True if same else None
+
+        await eventually(put_back, what=f"{kind} as it was")
+        assert await here.serving(1) == pods
+
+
+def deployment_of(found: list[Manifest]) -> str:
+    """The name of the only one."""
+    (made,) = found
+    return str(made["metadata"]["name"])
 
 
 async def test_a_deployment_that_somebody_scales_goes_back_and_that_is_told(

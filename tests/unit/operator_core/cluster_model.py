@@ -24,6 +24,7 @@ from imageedit_operator.core.actions import (
     DeleteJob,
     DeletePod,
     DrainPod,
+    LabelDeployment,
     Plan,
     PostEvent,
     ScaleDeployment,
@@ -478,6 +479,8 @@ class Cluster:
                 del self.jobs[name]
             case DeleteJob():
                 pass
+            case LabelDeployment():
+                pass  # nobody here takes labels away
             case PostEvent():
                 self.events.append(action)
             case _:

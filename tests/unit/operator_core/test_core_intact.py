@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from imageedit_operator.core import intact
-from imageedit_operator.core.actions import Action, ApplyBudget, ApplyService, DeletePod, ScaleDeployment
+from imageedit_operator.core.actions import (
+    Action,
+    ApplyBudget,
+    ApplyService,
+    DeletePod,
+    LabelDeployment,
+    ScaleDeployment,
+)
 from imageedit_operator.core.observed import Budgets, Known, Observed, ObservedBudget, Unknown
 from imageedit_operator.core.pods import Trouble
 from unit.operator_core.builders import HASH, OLD, deployment, resource
@@ -56,6 +63,7 @@ def test_a_changed_field_is_named_with_its_writer_and_what_to_do() -> None:
 
 
 SCALE = ScaleDeployment(name="edit-x", uid=f"uid-{HASH}", resource_version="7", replicas=2, why="w")
+LABELS = LabelDeployment(name="edit-x", uid=f"uid-{HASH}", labels={"b": "2", "a": "1"})
 SERVICE = ApplyService(manifest={"metadata": {"name": "edit"}}, uid="s")
 OWN = ApplyBudget(manifest={"metadata": {"name": "edit"}}, uid="b")
 SELECTOR = ("spec.selector by kubectl-patch",)
@@ -66,6 +74,7 @@ SELECTOR = ("spec.selector by kubectl-patch",)
     [
         (observed(deployment(5, scaled_by="kubectl")), SCALE, "scaled by kubectl and goes to 2 replicas"),
         (observed(deployment(5)), SCALE, ""),
+        (observed(), LABELS, "Deployment edit-x was changed and is put back: the labels a, b"),
         (observed(service_changed=SELECTOR), SERVICE, "Service edit was changed and is put back: spec.selector by"),
         (observed(), SERVICE, ""),
         (observed(service_changed=SELECTOR), replace(SERVICE, uid=""), ""),

@@ -16,6 +16,7 @@ from imageedit_operator.core.actions import (
     CreateDeployment,
     DeleteDeployment,
     DeletePod,
+    LabelDeployment,
     Plan,
     PostEvent,
     ScaleDeployment,
@@ -275,6 +276,22 @@ def test_a_foreign_service_is_not_overwritten() -> None:
 def test_a_service_that_drifted_is_applied_again() -> None:
     made = planned(observed(service_matches=False, status=rest_status()))
     assert [type(action) for action in made.actions] == [ApplyService]
+
+
+def test_labels_that_a_deployment_lost_are_put_back_and_its_pods_stay() -> None:
+    lost = {"imageedit.dev/deployment": "edit"}
+    unlabelled = tuple(replace(item, labels_lost=lost) for item in observed().deployments)
+    made = planned(observed(deployments=unlabelled, status=rest_status()))
+    (first, told) = made.actions
+    assert first == LabelDeployment(name=unlabelled[0].name, uid=unlabelled[0].uid, labels=lost)
+    assert isinstance(told, PostEvent)
+    assert told.reason == "PutBack"
+
+
+def test_labels_of_a_deployment_of_somebody_else_are_none_of_our_business() -> None:
+    foreign = deployment(1, "old", owned=False, foreign_owner="nobody", labels_lost={"a": "b"})
+    made = planned(observed(deployments=(*observed().deployments, foreign), status=rest_status()))
+    assert not [action for action in made.actions if isinstance(action, LabelDeployment)]
 
 
 def test_a_failed_pod_is_deleted_with_an_event() -> None:

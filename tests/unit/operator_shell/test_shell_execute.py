@@ -18,6 +18,7 @@ from imageedit_operator.core.actions import (
     DeleteJob,
     DeletePod,
     DrainPod,
+    LabelDeployment,
     PostEvent,
     ScaleDeployment,
     SetDeletionCost,
@@ -106,6 +107,12 @@ async def test_a_scale_carries_uid_and_version() -> None:
     assert kube.bodies == [{"metadata": {"uid": "u1", "resourceVersion": "7"}, "spec": {"replicas": 4}}]
 
 
+async def test_labels_come_back_to_the_deployment_of_this_uid() -> None:
+    kube = cluster((DEPLOYMENTS, deployment()))
+    await execute(kube, LabelDeployment(name="edit-abc", uid="u1", labels={"a": "b"}))
+    assert kube.bodies == [{"metadata": {"uid": "u1", "labels": {"a": "b"}}}]
+
+
 async def test_a_deletion_cost_is_an_annotation_with_the_pods_uid() -> None:
     kube = cluster((PODS, pod("p")))
     await execute(kube, SetDeletionCost(pod="p", uid="u", cost=-100))
@@ -120,6 +127,7 @@ async def test_a_deletion_cost_is_an_annotation_with_the_pods_uid() -> None:
         DeletePod(pod="p", uid="u", why="w"),
         ScaleDeployment(name="edit-abc", uid="u", resource_version="7", replicas=1, why="w"),
         SetDeletionCost(pod="p", uid="u", cost=1),
+        LabelDeployment(name="edit-abc", uid="u", labels={"a": "b"}),
         GATE,
         ApplyService(manifest={"metadata": {"name": "edit"}}),
     ],

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+from collections.abc import Mapping
+from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 
 from imageedit_operator.core import manifests
-from imageedit_operator.core.manifests import OWNER_UID
+from imageedit_operator.core.manifests import OWNER_UID, RENDERED
 from imageedit_operator.core.observed import Known, Observed, Unknown
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import deployment_name, revision_hash
@@ -91,6 +94,47 @@ async def test_a_foreign_deployment_of_the_wanted_name_is_seen_without_our_label
     foreign["metadata"]["labels"] = {}
     seen = await look(cluster((DEPLOYMENTS, foreign)))
     assert [(item.owned, item.foreign_owner) for item in seen.deployments] == [(False, "nobody")]
+
+
+def of_the_spec() -> Manifest:
+    """The Deployment that the operator wrote, as the apiserver keeps it."""
+    resource = parse(custom_resource())
+    made = manifests.deployment(resource, revision_hash(resource))
+    more = {"uid": "d", "resourceVersion": "7", "creationTimestamp": "2026-11-30T03:00:00Z"}
+    fields: dict[str, Any] = {"f:spec": {"f:strategy": {"f:type": {}}}}
+    written = [{"manager": "imageedit-operator", "operation": "Apply", "fieldsV1": fields}]
+    return copy.deepcopy({**made, "metadata": {**made["metadata"], **more, "managedFields": written}})
+
+
+async def lost(made: Manifest) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """What the Deployment has lost: fields in words, and labels."""
+    (seen,) = (await look(cluster((DEPLOYMENTS, made)))).deployments
+    return seen.changed, seen.labels_lost
+
+
+async def test_a_deployment_as_it_was_written_has_lost_nothing() -> None:
+    assert await lost(of_the_spec()) == ((), {})
+
+
+async def test_a_field_that_somebody_took_from_a_deployment_is_named() -> None:
+    made = of_the_spec()
+    del made["spec"]["template"]["spec"]["readinessGates"]
+    assert await lost(made) == (("spec.template.spec.readinessGates taken away",), {})
+
+
+async def test_of_a_template_that_another_operator_wrote_nobody_knows_what_is_missing() -> None:
+    made = of_the_spec()
+    made["metadata"]["annotations"][RENDERED] = "another"
+    del made["spec"]["template"]["spec"]["readinessGates"]
+    assert await lost(made) == ((), {})
+
+
+async def test_a_label_that_somebody_took_or_changed_is_seen_even_the_one_that_deployments_are_found_by() -> None:
+    made = of_the_spec()
+    hash_ = made["metadata"]["labels"].pop("imageedit.dev/revision")
+    made["metadata"]["labels"] |= {"imageedit.dev/deployment": "another", "team": "theirs"}
+    labels = {"imageedit.dev/deployment": "edit", "imageedit.dev/revision": hash_}
+    assert await lost(made) == ((), labels)
 
 
 def service(**changes: object) -> Manifest:

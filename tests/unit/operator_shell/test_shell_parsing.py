@@ -51,6 +51,13 @@ def test_a_deployment_of_the_resource_is_owned() -> None:
     assert (parsed.revision_hash, parsed.replicas, parsed.created_at) == ("abc", 3, T0)
 
 
+def test_the_revision_of_a_deployment_is_that_of_its_selector_which_nobody_can_change() -> None:
+    raw = deployment()
+    raw["metadata"]["labels"] = {"imageedit.dev/revision": "by-hand"}
+    raw["spec"]["selector"] = {"matchLabels": {"imageedit.dev/revision": "abc"}}
+    assert parse_deployment(raw, owner_uid=RESOURCE_UID).revision_hash == "abc"
+
+
 @pytest.mark.parametrize(
     ("owners", "foreign"),
     [

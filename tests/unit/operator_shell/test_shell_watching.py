@@ -203,7 +203,7 @@ DEPLOYMENT_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def test_the_tables_name_every_field_that_is_read() -> None:
     assert POD_FIELDS.keys() | FILLED_IN == {field.name for field in fields(ObservedPod)}
-    named = DEPLOYMENT_FIELDS.keys() | {"name", "resource_version"}
+    named = DEPLOYMENT_FIELDS.keys() | {"name", "resource_version", "labels_lost"}
     assert named == {field.name for field in fields(ObservedDeployment)}
 
 
@@ -220,6 +220,10 @@ def test_no_event_on_what_is_read_of_a_deployment_is_ignored(field: str) -> None
     one, other = (parse_deployment(raw, owner_uid=RESOURCE_UID) for raw in (before, after))
     assert getattr(one, field) != getattr(other, field)
     assert delays(DEPLOYMENTS, before, after)[1] is not None
+
+
+def test_a_label_of_a_deployment_is_news_for_it_may_be_one_of_ours() -> None:
+    assert delays(DEPLOYMENTS, deployment(), changed(deployment(), labels={}))[1] == SOON_S
 
 
 @pytest.mark.parametrize("label", [OWNER_UID, "app"])

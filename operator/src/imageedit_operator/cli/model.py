@@ -17,6 +17,7 @@ from imageedit_operator.core.actions import (
     DeleteJob,
     DeletePod,
     DrainPod,
+    LabelDeployment,
     ScaleDeployment,
     SetDeletionCost,
     SetGate,
@@ -122,6 +123,8 @@ class Model:
                 self._create(manifest)
             case ScaleDeployment(name=name, replicas=replicas):
                 self.deployments[name] = replace(self.deployments[name], replicas=replicas)
+            case LabelDeployment(name=name):
+                self.deployments[name] = replace(self.deployments[name], labels_lost={})
             case DeleteDeployment(name=name):
                 self.deployments.pop(name, None)
             case CreateJob(manifest=manifest, place=place):

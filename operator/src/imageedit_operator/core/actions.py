@@ -64,6 +64,15 @@ class ScaleDeployment:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LabelDeployment:
+    """Put labels of ours back; its pods do not notice. Refused when the uid differs."""
+
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class DeleteDeployment:
     """Delete a revision that is out of the history, or written anew; uid and resourceVersion must match."""
 
@@ -149,6 +158,7 @@ Action: TypeAlias = (
     | DeleteBudget
     | CreateDeployment
     | ScaleDeployment
+    | LabelDeployment
     | DeleteDeployment
     | SetGate
     | DrainPod

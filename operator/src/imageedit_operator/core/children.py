@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from imageedit_operator.core import manifests
-from imageedit_operator.core.actions import Action, ApplyClaimTemplate, ApplyService, CreateDeployment
+from imageedit_operator.core.actions import Action, ApplyClaimTemplate, ApplyService, CreateDeployment, LabelDeployment
 from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedPod
 from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.pods import Trouble
@@ -38,6 +38,16 @@ def service(resource: ImageEditDeployment, observed: Observed) -> tuple[Action, 
     if observed.service_foreign_owner or (observed.service_exists and observed.service_matches):
         return ()
     return (ApplyService(manifest=manifests.service(resource), uid=observed.service_uid),)
+
+
+# | a Deployment of the resource's                     | its labels    |
+# | lacks one of ours, or has another value for it     | are put back  |
+# | has more labels                                    | stay          |
+# | belongs to somebody else                           | stay          |
+def labels(observed: Observed) -> tuple[Action, ...]:
+    """By its labels a Deployment is found, by us and by people; no pod notices that they come back."""
+    lost = (item for item in observed.deployments if item.owned and item.labels_lost)
+    return tuple(LabelDeployment(name=item.name, uid=item.uid, labels=item.labels_lost) for item in lost)
 
 
 def claims(resource: ImageEditDeployment, observed: Observed) -> tuple[Action, ...]:

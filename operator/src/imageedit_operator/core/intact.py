@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from imageedit_operator.core.actions import Action, ApplyBudget, ApplyService, PostEvent, ScaleDeployment
+from imageedit_operator.core.actions import (
+    Action,
+    ApplyBudget,
+    ApplyService,
+    LabelDeployment,
+    PostEvent,
+    ScaleDeployment,
+)
 from imageedit_operator.core.observed import Known, Observed, ObservedDeployment
 from imageedit_operator.core.pods import Trouble
 from imageedit_operator.core.progress import Answer
@@ -22,6 +29,7 @@ INTACT = Answer(status=True, reason="AsWritten", message="the objects of this re
 # | the budget's name does, and no other budget covers the pods    | False  | NameConflict  |
 # | a Deployment has this resource's labels and another owner      | False  | Orphaned      |
 # | others wrote fields of a Deployment with pods, or of the spec's| False  | FieldsChanged |
+# | of the spec's Deployment somebody took fields away             | False  | FieldsChanged |
 # | else                                                           | True   | AsWritten     |
 def answer(resource: ImageEditDeployment, observed: Observed, spec_hash: str, conflict: Trouble | None) -> Answer:
     """The condition ChildrenIntact."""
@@ -45,11 +53,12 @@ def answer(resource: ImageEditDeployment, observed: Observed, spec_hash: str, co
     return INTACT
 
 
-# | action                               | somebody else had written | Event                |
-# | ScaleDeployment                      | spec.replicas             | Warning PutBack      |
-# | ApplyService over one that is there  | fields that we apply      | Warning PutBack      |
-# | ApplyBudget over one that is there   | fields that we apply      | Warning PutBack      |
-# | other                                | any                       | none                 |
+# | action                               | somebody else had written, or taken | Event           |
+# | ScaleDeployment                      | spec.replicas                       | Warning PutBack |
+# | LabelDeployment                      | labels of ours                      | Warning PutBack |
+# | ApplyService over one that is there  | fields that we apply                | Warning PutBack |
+# | ApplyBudget over one that is there   | fields that we apply                | Warning PutBack |
+# | other                                | any                                 | none            |
 def put_back(observed: Observed, actions: Iterable[Action]) -> tuple[PostEvent, ...]:
     """Events for changes of others that these actions undo."""
     found = []
@@ -62,6 +71,8 @@ def put_back(observed: Observed, actions: Iterable[Action]) -> tuple[PostEvent, 
                         f"Deployment {name} was scaled by {by} and goes to {replicas} replicas: "
                         "scale the ImageEditDeployment instead"
                     )
+            case LabelDeployment(name=name, labels=labels):
+                found.append(_undone("Deployment", name, (f"the labels {', '.join(sorted(labels))}",)))
             case ApplyService(manifest=manifest) if action.uid and observed.service_changed:
                 found.append(_undone("Service", manifest["metadata"]["name"], observed.service_changed))
             case ApplyBudget(manifest=manifest) if action.uid and _budget_changed(observed):

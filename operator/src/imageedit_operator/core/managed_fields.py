@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 Raw = Mapping[str, Any]
@@ -22,25 +22,30 @@ def scaled_by(metadata: Raw) -> str:
 def of_others(metadata: Raw, *, ours: str) -> dict[Path, str]:
     """The fields of the spec that others wrote and the manager `ours` does not own, with who it was.
 
-    A field that somebody took away leaves no trace here.
+    A field that somebody took away leaves no trace here: `core.taken` finds it.
     """
     written: dict[Path, str] = {}
-    own: set[Path] = set()
-    entries = [entry for entry in _entries(metadata) if "f:spec" in (entry.get("fieldsV1") or {})]
-    if all(entry.get("manager") == ours for entry in entries):
-        return {}  # nearly always, and every event on a Deployment asks
-    for entry in entries:
-        fields = set(_leaves(entry["fieldsV1"]["f:spec"], ("spec",)))
-        if entry.get("manager") == ours:
-            own |= fields
-        else:
-            written |= dict.fromkeys(fields, str(entry.get("manager") or "somebody"))
+    for entry in _entries(metadata):
+        fields = (entry.get("fieldsV1") or {}).get("f:spec")
+        if fields and entry.get("manager") != ours:
+            written |= dict.fromkeys(_leaves({"f:spec": fields}), str(entry.get("manager") or "somebody"))
+    if not written:
+        return {}  # by far the most: what is ours, which is long, need not be read
+    mine = (entry.get("fieldsV1") or {} for entry in _entries(metadata) if entry.get("manager") == ours)
+    own = {path for fields in mine for path in _leaves(fields)}
     return {path: manager for path, manager in sorted(written.items()) if path not in own}
 
 
-def words(fields: Mapping[Path, str], *, most: int = 3) -> tuple[str, ...]:
-    """The fields and who wrote them, as people say it; the first ones only."""
-    said = tuple(f"{'.'.join(path)} by {manager}" for path, manager in fields.items())
+def owned(metadata: Raw, *, by: str) -> frozenset[Path]:
+    """Every field that this manager owns, whichever way it wrote it; not what only holds fields of others by now."""
+    entries = (entry for entry in _entries(metadata) if entry.get("manager") == by)
+    return frozenset(path for entry in entries for path in _leaves(entry.get("fieldsV1") or {}, holders=False))
+
+
+def words(fields: Mapping[Path, str], taken: Iterable[Path] = (), *, most: int = 3) -> tuple[str, ...]:
+    """The fields and who wrote them, and those that were taken away, as people say it; the first ones only."""
+    written = (f"{'.'.join(path)} by {manager}" for path, manager in fields.items())
+    said = (*written, *(f"{'.'.join(path)} taken away" for path in taken))
     return said if len(said) <= most else (*said[:most], f"{len(said) - most} more")
 
 
@@ -53,16 +58,16 @@ def _entries(metadata: Raw) -> list[Raw]:
 # | k:{"name":"server"}    | the item of a list with these keys    |
 # | v:VALUE, i:NUMBER      | the item of a list with this value    |
 # | .                      | the item or the map itself            |
-def _leaves(fields: Raw, above: Path = ()) -> Iterator[Path]:
-    """Every field of an entry that has none below it."""
+def _leaves(fields: Raw, above: Path = (), *, holders: bool = True) -> Iterator[Path]:
+    """Every field of an entry that has none below it; `holders`: maps and items that are owned as such, too."""
     for key, below in fields.items():
         if key == ".":
             continue
         path = _deeper(above, key)
         deeper = {name for name in below if name != "."} if isinstance(below, Mapping) else set()
         if deeper:
-            yield from _leaves(below, path)
-        else:
+            yield from _leaves(below, path, holders=holders)
+        elif holders or not below:
             yield path
 
 

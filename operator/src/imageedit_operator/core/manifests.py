@@ -50,7 +50,7 @@ def deployment(resource: ImageEditDeployment, hash_: str, *, replicas: int = 0) 
         "metadata": {
             "name": deployment_name(resource.name, hash_),
             "namespace": resource.namespace,
-            "labels": _revision_labels(resource, hash_),
+            "labels": revision_labels(resource, hash_),
             "annotations": {RECIPE: recipe(resource), RENDERED: _digest(template)},
             "ownerReferences": [owner(resource)],
         },
@@ -81,14 +81,15 @@ def _template(resource: ImageEditDeployment, hash_: str) -> dict[str, Any]:
         "prometheus.io/path": "/metrics",
     }
     # Its Deployment says whose a pod is, but the ReplicaSet between them is not read.
-    pod_labels = {**_revision_labels(resource, hash_), OWNER_UID: resource.uid}
+    pod_labels = {**revision_labels(resource, hash_), OWNER_UID: resource.uid}
     return {
         "metadata": {"labels": pod_labels, "annotations": annotations},
         "spec": pod_spec(resource, hash_),
     }
 
 
-def _revision_labels(resource: ImageEditDeployment, hash_: str) -> dict[str, str]:
+def revision_labels(resource: ImageEditDeployment, hash_: str) -> dict[str, str]:
+    """Labels of a revision's Deployment."""
     return {**labels(resource), "imageedit.dev/revision": hash_}
 
 

@@ -65,7 +65,9 @@ class ObservedDeployment:
     refused: str = ""
     """Why its ReplicaSet cannot create pods, in the apiserver's words; may be old."""
     changed: tuple[str, ...] = ()
-    """Fields of its spec that others wrote, and who, in words; not `replicas`."""
+    """Fields of its spec that others wrote, and who, or that somebody took away, in words; not `replicas`."""
+    labels_lost: Mapping[str, str] = field(default_factory=dict)
+    """Labels of ours that it lacks or has otherwise, as they should be."""
     scaled_by: str = ""
     """Who wrote `replicas`, when it was not the operator."""
     owned: bool = True
@@ -260,7 +262,7 @@ class Observed:
     """The Service is ours and equals what the plan would write."""
     service_foreign_owner: str = ""
     service_changed: tuple[str, ...] = ()
-    """Fields that the operator applies and others wrote, and who, in words."""
+    """Fields that the operator applies and others wrote, and who, or that somebody took away, in words."""
     claims_exist: bool = False
     """The template of claims on cards is there; read only where cards are claimed."""
     claims_foreign_owner: str = ""

@@ -108,6 +108,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     first = children.first_replicas(owned, observed.pods, held=held is not None, wanted=wanted)
     actions = (
         *children.service(resource, observed),
+        *children.labels(observed),
         *children.claims(resource, observed),
         *(() if outdated is None else (history.delete(outdated),)),
         *(() if hash_ in kept or conflict is not None else children.create(resource, hash_, replicas=first)),

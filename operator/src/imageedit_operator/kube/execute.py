@@ -26,6 +26,7 @@ from imageedit_operator.core.actions import (
     DeleteJob,
     DeletePod,
     DrainPod,
+    LabelDeployment,
     PostEvent,
     ScaleDeployment,
     SetDeletionCost,
@@ -125,6 +126,8 @@ class Executor:
             case ScaleDeployment(name=name, uid=uid, resource_version=version, replicas=replicas):
                 body = {"metadata": {"uid": uid, "resourceVersion": version}, "spec": {"replicas": replicas}}
                 return kube.patch(DEPLOYMENTS, namespace, name, body)
+            case LabelDeployment(name=name, uid=uid, labels=labels):
+                return kube.patch(DEPLOYMENTS, namespace, name, {"metadata": {"uid": uid, "labels": dict(labels)}})
             case DeleteDeployment(name=name, uid=uid, resource_version=version):
                 return kube.delete(DEPLOYMENTS, namespace, name, uid=uid, resource_version=version)
             case SetGate(pod=name):

@@ -35,6 +35,7 @@ from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, SERVICES, Kube, Manifest, Resource
 from imageedit_operator.kube.jobs import read_jobs
 from imageedit_operator.kube.kept import Kept, nothing_kept
+from imageedit_operator.kube.losses import marked
 from imageedit_operator.kube.parsing import (
     DEPLOYMENT_LABEL,
     REVISION_LABEL,
@@ -138,7 +139,7 @@ class Observer:
             # One of the wanted name that our labels do not find, which the plan must not overwrite.
             stranger = await self._get_or_none(DEPLOYMENTS, resource.namespace, wanted)
             found += [stranger] if stranger is not None else []
-        return tuple(parse_deployment(raw, owner_uid=resource.uid) for raw in found)
+        return tuple(marked(parse_deployment(raw, owner_uid=resource.uid), raw, resource) for raw in found)
 
     async def _service(self, resource: ImageEditDeployment) -> Manifest | None:
         known = self._kept.get(SERVICES, resource)

@@ -12,6 +12,7 @@ from typing import Any
 from imageedit_operator.core.managed_fields import of_others, words
 from imageedit_operator.core.manifests import OWNER_UID, RENDERED
 from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
+from imageedit_operator.core.taken import away
 from imageedit_operator.kube.card_names import held_cards, unhealthy_cards
 from imageedit_operator.kube.client import FIELD_MANAGER
 from imageedit_operator.kube.quantities import requested_by
@@ -47,7 +48,7 @@ def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
-        revision_hash=(metadata.get("labels") or {}).get(REVISION_LABEL, ""),
+        revision_hash=_revision(raw),
         replicas=(raw.get("spec") or {}).get("replicas", 1),
         created_at=epoch_s(metadata.get("creationTimestamp")),
         rendered=(metadata.get("annotations") or {}).get(RENDERED, ""),
@@ -57,6 +58,13 @@ def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
         owned=not owner,
         foreign_owner=owner,
     )
+
+
+def _revision(deployment: Raw) -> str:
+    """Its selector can never change; a label can, or be taken away."""
+    selector = ((deployment.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
+    labels = deployment["metadata"].get("labels") or {}
+    return str(selector.get(REVISION_LABEL) or labels.get(REVISION_LABEL) or "")
 
 
 def _refused(raw: Raw) -> str:
@@ -108,9 +116,10 @@ def service_matches(wanted: Raw, live: Raw) -> bool:
 
 
 def changed_fields(wanted: Raw, live: Raw) -> tuple[str, ...]:
-    """Parts of the spec that we apply and others wrote to, and who, in words."""
+    """Parts of the spec that we apply and others wrote to, and who, and fields that somebody took away, in words."""
     written = of_others(live["metadata"], ours=FIELD_MANAGER)
-    return words({path: who for path, who in written.items() if path[1:] and path[1].split("[")[0] in wanted["spec"]})
+    ours = {path: who for path, who in written.items() if path[1:] and path[1].split("[")[0] in wanted["spec"]}
+    return words(ours, away(wanted, live, ours=FIELD_MANAGER))
 
 
 def applied_annotations(live: Raw) -> set[str]:

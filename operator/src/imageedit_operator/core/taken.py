@@ -1,0 +1,78 @@
+"""What somebody took away from a child: fields that were written and that the live object does not have.
+
+`managedFields` says who wrote a field and not who removed one: the field leaves the entry of its owner, and nothing
+else. Only presence counts here, and never a value, because the apiserver writes amounts and defaults its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from imageedit_operator.core.managed_fields import Path, owned
+
+Raw = Mapping[str, Any]
+
+_NOTHING = (0, "")
+
+KEYS = {
+    "containers": ("name",),
+    "initContainers": ("name",),
+    "env": ("name",),
+    "volumes": ("name",),
+    "imagePullSecrets": ("name",),
+    "resourceClaims": ("name",),
+    "claims": ("name",),
+    "volumeMounts": ("mountPath",),
+    "ownerReferences": ("uid",),
+    "ports": ("containerPort", "port", "protocol"),
+}
+"""By which fields the apiserver tells the items of a list apart; other lists are written whole."""
+
+
+# | the field that was written | the manager still owns it                   | was taken away            |
+# | is there                   | any                                         | no, whatever its value    |
+# | is 0 or empty, not there   | any                                         | no: that means the same   |
+# | else is not there          | yes: it, a part of it, or what it is part of| no: the apiserver drops it|
+# | else is not there          | no                                          | yes                       |
+# | any                        | it owns nothing: the book was cleared       | no: nobody knows          |
+def away(wanted: Raw, live: Raw, *, ours: str) -> tuple[Path, ...]:
+    """The fields of `wanted` that are gone, sorted; of a map or an item that is gone its own name alone."""
+    missing = sorted(_missing(wanted, live))
+    if not missing:
+        return ()
+    own = owned(live["metadata"], by=ours)
+    return tuple(path for path in missing if own and not any(_touch(path, mine) for mine in own))
+
+
+def _missing(wanted: Raw, live: Raw) -> list[Path]:
+    """Paths are put together on the way back, for at rest there are none."""
+    found: list[Path] = []
+    for name, value in wanted.items():
+        if value in _NOTHING and value is not False:
+            continue
+        if name in KEYS:
+            found += _missing_items(name, value, live.get(name) or ())
+        elif name not in live:
+            found.append((name,))
+        elif isinstance(value, dict):
+            found += [(name, *path) for path in _missing(value, live[name])]
+    return found
+
+
+def _missing_items(name: str, wanted: Sequence[Raw], live: Sequence[Raw]) -> list[Path]:
+    keys, found = KEYS[name], list[Path]()
+    there = {tuple(map(item.get, keys)): item for item in live}
+    for item in wanted:
+        same = there.get(tuple(map(item.get, keys)))
+        paths: list[Path] = [()] if same is None else _missing(item, same)
+        if paths:
+            called = ",".join(f"{key}={item[key]}" for key in keys if key in item)
+            found += [(f"{name}[{called}]", *path) for path in paths]
+    return found
+
+
+def _touch(one: Path, other: Path) -> bool:
+    """Whether one is the other, or holds it."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
