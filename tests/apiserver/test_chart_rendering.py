@@ -20,6 +20,7 @@ CHART = Path(__file__).resolve().parents[2] / "helm" / "imageedit-operator"
 NAMESPACED = ("--set", "watchNamespaces={team-a,team-b}")
 LEASES = "coordination.k8s.io/leases"
 NO_HEALTH = ("--set", "cardHealth=false")
+PLUGIN_ROLES = ("--set", "pluginRoles.create=true", "--set", "pluginRoles.aggregateTo={edit}")
 NO_LEDGER = ("--set", "cardLedger=false")
 PODMONITOR = ("--set", "podMonitor.enabled=true", "--set", "podMonitor.labels.release=prometheus")
 
@@ -78,6 +79,7 @@ def test_helm_finds_nothing_to_criticise(kubectl: Kubectl) -> None:
         NAMESPACED,
         NO_LEDGER,
         NO_HEALTH,
+        PLUGIN_ROLES,
         (*NAMESPACED, *NO_LEDGER),
         ("--set", "dashboards.enabled=false", "--set", "scrapeAnnotations=false"),
         ("--set", "policy.serviceAccounts={edit}", "--set", "policy.exemptNamespaces={team-a}"),
@@ -187,6 +189,20 @@ def test_both_ways_of_installing_grant_the_same_rights_in_a_watched_namespace(ku
     everywhere = {(resource, verb) for resource, verb, where in rules(render(kubectl, *NO_LEDGER)) if where == "*"}
     in_team_a = {(r, verb) for r, verb, where in rules(render(kubectl, *NAMESPACED)) if where == "team-a"}
     assert everywhere == in_team_a
+
+
+def test_roles_of_the_plugin_are_made_where_asked_for_and_bound_to_nobody(kubectl: Kubectl) -> None:
+    def roles(*arguments: str) -> dict[tuple[str, str], Manifest]:
+        made = (m for m in render(kubectl, *arguments) if m["kind"] in {"Role", "ClusterRole"})
+        return {(m["kind"], m["metadata"]["name"]): m for m in made if "plugin" in m["metadata"]["name"]}
+
+    name = "imageedit-operator-plugin"
+    found = roles(*PLUGIN_ROLES)
+    assert roles() == {}
+    assert set(found) == {("ClusterRole", name), ("ClusterRole", f"{name}-cards"), ("Role", f"{name}-cards")}
+    assert found["ClusterRole", name]["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
+    bindings = [m for m in render(kubectl, *PLUGIN_ROLES) if m["kind"].endswith("Binding")]
+    assert bindings == [m for m in render(kubectl) if m["kind"].endswith("Binding")]
 
 
 def test_no_right_is_a_wildcard_and_the_spec_is_never_writable(kubectl: Kubectl) -> None:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from cluster.dashboard_queries import dashboard, metric_names, panel_queries, panels
+from imageedit_operator.cli import rights as plugin
 from imageedit_operator.core import pod_fields
 from imageedit_operator.core.conditions import REASONS, TYPES
 from imageedit_operator.core.resource import parse
@@ -270,9 +271,16 @@ def rules_of(template: str, release: str) -> set[tuple[str, str, tuple[str, ...]
 
 
 @pytest.mark.parametrize(
-    ("template", "rights"), [("namespacedRules", REQUIRED), ("leaseRules", for_lease("the-lease"))]
+    ("template", "rights"),
+    [
+        ("namespacedRules", REQUIRED),
+        ("leaseRules", for_lease("the-lease")),
+        ("pluginRules", plugin.IN_NAMESPACE),
+        ("pluginCardRules", plugin.FOR_CARDS),
+        ("pluginHealthRules", plugin.FOR_HEALTH),
+    ],
 )
-def test_the_charts_rights_are_the_ones_that_the_operator_uses(template: str, rights: tuple[Right, ...]) -> None:
+def test_the_charts_rights_are_the_ones_that_operator_and_plugin_use(template: str, rights: tuple[Right, ...]) -> None:
     assert rules_of(template, "the-lease") == {
         (right.group, right.resource, right.verbs, right.name) for right in rights
     }

@@ -67,3 +67,54 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   resourceNames: [{{ include "imageedit-operator.fullname" . }}]
   verbs: [get, patch]
 {{- end -}}
+
+{{- /* The rights of people who use the plugin, where their resources are; each verb is used by its code. */ -}}
+{{- define "imageedit-operator.pluginRules" -}}
+- apiGroups: [imageedit.dev]
+  resources: [imageeditdeployments]
+  verbs: [get, list, create, patch]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list]
+- apiGroups: [""]
+  resources: [pods/proxy]
+  verbs: [get]
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get]
+- apiGroups: [""]
+  resources: [services/proxy]
+  verbs: [create]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [list]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list]
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaimtemplates]
+  verbs: [get]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [list]
+{{- end -}}
+
+{{- /* The same for counting free cards, in the whole cluster. */ -}}
+{{- define "imageedit-operator.pluginCardRules" -}}
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [list]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list]
+{{- end -}}
+
+{{- /* The same for sick cards, in kube-system. */ -}}
+{{- define "imageedit-operator.pluginHealthRules" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get]
+{{- end -}}

@@ -13,7 +13,15 @@ from imageedit_operator.cli.exits import CommandFailed, Exit
 from imageedit_operator.cli.forecast import Forecast, Step
 from imageedit_operator.cli.plan_view import PlanView
 from imageedit_operator.cli.screen import Screen
-from imageedit_operator.core.observed import Budgets, CardLedger, Known, Observed, ObservedBudget, Unknown
+from imageedit_operator.core.observed import (
+    Budgets,
+    CardLedger,
+    Known,
+    Observed,
+    ObservedBudget,
+    SickNode,
+    Unknown,
+)
 from imageedit_operator.core.resource import parse
 from unit.operator_cli.builders import CARD, NOW, hash_of, resource
 from unit.operator_core import builders as core
@@ -130,6 +138,56 @@ def test_cards_tell_how_many_more_are_needed_at_one_time() -> None:
 
 def test_cards_that_may_not_be_counted_are_said_to_be_unknown() -> None:
     assert "the worst is assumed (nodes is forbidden)" in shown(planned(seen=observed(free=None)))
+
+
+SEEN = replace(observed(), budgets=Known(value=Budgets()))
+SILENT = core.serving_pod("old-1", revision_hash=OLD, cards={CARD: 1}, report=core.SILENT)
+QUEUE = core.autoscaling()
+
+
+@pytest.mark.parametrize(
+    ("proposed", "seen", "unread", "words"),
+    [
+        (resource("b", accelerator={"injection": "Runtime"}), SEEN, "", None),
+        (resource("b", accelerator={"device": "cpu"}), SEEN, "", None),
+        (resource("b", accelerator={"runtimeClassName": "ascend"}), SEEN, "", None),
+        (resource("b"), SEEN, "", "injection Auto is taken for Runtime"),
+        (resource("b", autoscaling=QUEUE, accelerator={"injection": "Runtime"}), SEEN, "", "Prometheus was not asked"),
+        (resource("b", accelerator={"injection": "Runtime"}), SEEN, "no get on configmaps", "no get on configmaps"),
+        (
+            resource("b", accelerator={"injection": "Runtime"}),
+            replace(SEEN, cards=Unknown(reason="Forbidden", message="nodes is forbidden")),
+            "no get on configmaps",
+            "none is taken for free: nodes is forbidden",
+        ),
+        (
+            resource("b", accelerator={"injection": "Runtime"}),
+            replace(SEEN, budgets=Unknown(reason="Forbidden", message="budgets is forbidden")),
+            "",
+            "what evictions may take was not seen",
+        ),
+        (
+            resource("b", accelerator={"injection": "Runtime"}),
+            replace(SEEN, pods=(SILENT,)),
+            "",
+            "pod old-1 did not say what it works on",
+        ),
+    ],
+)
+def test_what_a_plan_could_not_see_is_said_and_nothing_else(
+    proposed: Any, seen: Observed, unread: str, words: str | None
+) -> None:
+    view = plan_view.build(LIVE, proposed, seen, now=NOW, health_unread=unread)
+    assert [words in said for said in view.assumed if words] == ([True] if words else [])
+    assert bool(view.assumed) == ("not seen" in shown(view)) == (words is not None)
+
+
+@pytest.mark.parametrize(("free", "chosen"), [(1, "Surge"), (0, "InPlace")])
+def test_a_rollout_beside_a_sick_card_ends(free: int, chosen: str) -> None:
+    node = SickNode(sick={"Ascend910-7": "it is being reset"}, capacity=2 + free, allocatable=2 + free, requested=1)
+    cards = CardLedger(allocatable=1 + free, requested=1, sick_nodes={"node-1": node})
+    view = planned(seen=replace(observed(), cards=Known(value=cards)))
+    assert (view.cards.free, view.chosen, view.outcome) == (free, chosen, "Complete")
 
 
 def test_a_warm_up_that_was_never_measured_is_said_to_be_assumed() -> None:

@@ -200,6 +200,19 @@ async def test_a_refusal_is_silence_and_is_not_met_again_for_each_node() -> None
     assert len(kube.calls) == 1
 
 
+async def test_whether_all_could_be_read_is_told() -> None:
+    kube, clock = MemoryKube(refuse={"get": ApiError(status=403, reason="Forbidden", message="no")}), Clock()
+    devices = book(kube, clock)
+    assert devices.unread == ""
+    await devices.sick(["node-1"])
+    await devices.sick(["node-1", "node-2"])
+    assert devices.unread == "no"
+    kube.refuse.clear()
+    clock.now += ABSENT_S
+    await devices.sick(["node-1"])
+    assert devices.unread == ""
+
+
 async def test_an_apiserver_that_is_away_takes_back_nothing_that_is_young() -> None:
     kube, clock = MemoryKube(), Clock()
     kube.put(CONFIG_MAPS, config_map(Unhealthy="Ascend910-1"))

@@ -20,6 +20,7 @@ from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest
+from imageedit_operator.kube.device_book import DeviceBook
 from imageedit_operator.kube.observe import AskPod, Observer
 
 
@@ -45,12 +46,13 @@ async def _view(session: Session, manifest: Manifest, namespace: str) -> PlanVie
     try:
         resource = parse(proposed)
         async with aiohttp.ClientSession() as http:
-            cards = CardBook(session.kube, clock=time.monotonic)
+            devices = DeviceBook(session.kube, clock=time.monotonic, wall=time.time)
+            cards = CardBook(session.kube, clock=time.monotonic, devices=devices)
             budgets = BudgetBook(session.kube, clock=time.monotonic)
             observer = Observer(session.kube, http, cards, budgets, ask=_asking(session))
             # The queue is not asked: its address is one of the cluster, and a forecast holds the number of pods.
             observed = await observer.observe(plan_view.without_queue(resource), proposed)
-        return plan_view.build(live, proposed, observed, now=time.time())
+        return plan_view.build(live, proposed, observed, now=time.time(), health_unread=devices.unread)
     except InvalidResource as error:
         raise CommandFailed(Exit.FAILED, f"The operator would refuse it: {error}.") from error
 

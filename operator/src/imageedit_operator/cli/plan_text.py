@@ -45,6 +45,7 @@ def _root(view: PlanView) -> Branch:
         Branch(cells=(Cell("outage"),), words=_outage(view), tone="bad" if view.outage_s else "good"),
         Branch(cells=(Cell("ends"),), words=_end(view), tone="" if view.outcome == "Complete" else "warn"),
         *_listed("steps", _steps(view)),
+        *_listed("not seen", [Branch(words=words, tone="dim") for words in view.assumed]),
     ]
     return Branch(cells=(Cell(f"{view.namespace}/{view.name}", "bold"),), words=what, below=tuple(below))
 

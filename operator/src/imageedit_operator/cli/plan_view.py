@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from imageedit_operator.cli import recipes
+from imageedit_operator.cli import assumptions, recipes
 from imageedit_operator.cli.forecast import Forecast, Step, forecast
 from imageedit_operator.cli.recipes import Change
 from imageedit_operator.core import budget, demand, manifests
@@ -77,10 +77,15 @@ class PlanView:
     warmup_s: float
     warmup_measured: bool
     steps: tuple[Step, ...]
+    assumed: tuple[str, ...]
+    """What could not be seen, and what is taken for granted instead."""
 
 
-def build(live: Raw | None, proposed: Raw, observed: Observed, *, now: float) -> PlanView:
-    """The view; `observed` was looked up for the proposed resource. Raises InvalidResource."""
+def build(live: Raw | None, proposed: Raw, observed: Observed, *, now: float, health_unread: str = "") -> PlanView:
+    """The view; `observed` was looked up for the proposed resource. Raises InvalidResource.
+
+    `health_unread` says why what device plugins say of cards could not be read.
+    """
     resource, status = parse(proposed), observed.status
     pods = wanted_pods(resource, observed)
     fixed = replace(resource, autoscaling=None, replicas=pods)
@@ -110,6 +115,7 @@ def build(live: Raw | None, proposed: Raw, observed: Observed, *, now: float) ->
         warmup_s=warmup_s,
         warmup_measured=measured is not None,
         steps=seen.steps,
+        assumed=assumptions.made(resource, observed, pods=pods, health_unread=health_unread),
     )
 
 

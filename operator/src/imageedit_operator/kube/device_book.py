@@ -38,10 +38,18 @@ class DeviceBook:
         self._wall = wall
         self._answers: dict[str, _Answer] = {}
         self._forbidden_until = float("-inf")
+        self._unread = ""
         self._at_once = asyncio.Semaphore(AT_ONCE)
+
+    @property
+    def unread(self) -> str:
+        """Why the last look could not read all that the plugins say; empty when it could."""
+        return self._unread
 
     async def sick(self, nodes: Collection[str]) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
         """By node and resource name the sick cards with their reasons; never raises ApiError."""
+        if self._clock() >= self._forbidden_until:
+            self._unread = ""
         self._answers = {node: answer for node, answer in self._answers.items() if node in nodes}
         await asyncio.gather(*(self._refresh(node) for node in nodes))
         now = self._wall()
@@ -67,6 +75,7 @@ class DeviceBook:
         except ApiError as error:
             if error.not_found:
                 return _Answer(info=nothing, until=self._clock() + ABSENT_S)
+            self._unread = error.message
             if error.forbidden:
                 self._forbidden_until = self._clock() + ABSENT_S
                 return _Answer(info=nothing, until=self._forbidden_until)
