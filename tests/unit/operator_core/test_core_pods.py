@@ -12,6 +12,8 @@ from unit.operator_core.builders import OLD, SILENT, draining_pod, known, servin
 
 GONE: dict[str, Any] = {"started": False, "container_id": "", "report": SILENT}
 
+KILLED: dict[str, Any] = {"last_exit_code": 137, "last_exit_reason": "OOMKilled"}
+
 REFUSED: dict[str, Any] = {
     "report": SILENT,
     "gate": False,
@@ -44,6 +46,10 @@ ROWS: list[tuple[ObservedPod, str | None]] = [
     (serving_pod(report=SILENT, last_exit_code=69), None),
     (starting_pod(last_exit_code=137), "CrashLoop"),
     (starting_pod(**GONE, last_exit_code=67, last_exit_message="DeviceUnavailable: busy"), "DeviceUnavailable"),
+    (starting_pod(**GONE, waiting_reason="CrashLoopBackOff", **KILLED), "OutOfMemory"),
+    (starting_pod(**KILLED), "OutOfMemory"),
+    (starting_pod(**KILLED, last_exit_message="WorkerLost: killed by signal 9"), "OutOfMemory"),
+    (starting_pod(report=known(), **KILLED), None),
     (starting_pod(last_exit_code=0), None),
     (starting_pod(report=known(), expected_digest="sha256:cd"), "DigestMismatch"),
     (starting_pod(report=known(), expected_digest="sha256:ab"), None),
@@ -78,3 +84,12 @@ def test_an_exit_without_words_is_told_by_its_code() -> None:
     found = trouble(starting_pod(**GONE, last_exit_code=137))
     assert found is not None
     assert "exits with code 137" in found.message
+
+
+def test_a_pod_without_memory_is_not_sent_to_a_log_that_says_nothing() -> None:
+    found = trouble(starting_pod(**GONE, **KILLED))
+    assert found is not None
+    assert found.message == (
+        "pod pod-1: the kernel ended it for lack of host memory (OOMKilled); "
+        "raise the memory limit in spec.server.resources; loading takes about the size of the checkpoint"
+    )

@@ -151,6 +151,11 @@ def test_the_last_exit_is_that_of_the_previous_process() -> None:
     assert (parsed.last_exit_code, parsed.last_exit_message) == (65, "ModelMissing: no checkpoint")
 
 
+def test_the_runtimes_word_for_the_last_exit_is_read() -> None:
+    last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    assert parse_pod(pod(containerStatuses=[server(lastState=last)])).last_exit_reason == "OOMKilled"
+
+
 def test_a_process_that_has_just_ended_is_the_last_exit() -> None:
     now, last = {"terminated": {"exitCode": 68}}, {"terminated": {"exitCode": 65}}
     assert parse_pod(pod(containerStatuses=[server(state=now, lastState=last)])).last_exit_code == 68

@@ -165,6 +165,10 @@ POD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         pod(containerStatuses=container(state=OTHER_WORDS)),
     ),
     "last_exit_code": (pod(), pod(containerStatuses=exited(exitCode=1))),
+    "last_exit_reason": (
+        pod(containerStatuses=exited(exitCode=137, reason="Error")),
+        pod(containerStatuses=exited(exitCode=137, reason="OOMKilled")),
+    ),
     "last_exit_message": (
         pod(containerStatuses=exited(exitCode=1)),
         pod(containerStatuses=exited(exitCode=1, message="m")),

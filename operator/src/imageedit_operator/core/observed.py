@@ -102,6 +102,8 @@ class ObservedPod:
     """Reason of a container that cannot start: CrashLoopBackOff, ImagePullBackOff, ..."""
     waiting_message: str = ""
     last_exit_code: int | None = None
+    last_exit_reason: str = ""
+    """The runtime's word for it: Error, OOMKilled, ..."""
     last_exit_message: str = ""
     """The termination log of the last exit, `Reason: message`."""
     failed_reason: str = ""

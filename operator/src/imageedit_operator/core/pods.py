@@ -24,6 +24,7 @@ ADVICE = {
     "ImagePull": "check spec.server.image and the node's access to its registry",
     "ContainerCannotStart": "read the message above; a volume or a setting of the pod is wrong",
     "CrashLoop": "read the pod's log with kubectl logs --previous",
+    "OutOfMemory": "raise the memory limit in spec.server.resources; loading takes about the size of the checkpoint",
     "SettingsInvalid": "correct the named setting in spec.server",
     "ModelMissing": "check spec.model.source: the checkpoint must lie there",
     "ModelInvalid": "copy the checkpoint again; files are missing, cut short or of another kind",
@@ -103,7 +104,7 @@ def gate_container(message: str) -> str:
 # | its card is sick                               | none: the card is at fault, not the pod |
 # | waiting: image cannot be pulled                | ImagePull                               |
 # | waiting: container cannot be created           | ContainerCannotStart, or the device's   |
-# | waiting: CrashLoopBackOff                      | the exit message's reason, or CrashLoop |
+# | waiting: CrashLoopBackOff                      | as exited with an error                 |
 # | report of another revision                     | WrongRevision                           |
 # | report: warm, check failed                     | CheckFailed                             |
 # | report: not warm, error                        | the error's reason, or the device's     |
@@ -111,6 +112,7 @@ def gate_container(message: str) -> str:
 # | report: warm                                   | none                                    |
 # | gate open, not asked now                       | none                                    |
 # | does not answer now, its gate was refused      | the gate's reason                       |
+# | exited before, not warm since: OOMKilled       | OutOfMemory                             |
 # | exited with an error before, not warm since    | the exit message's reason, or CrashLoop |
 # | longer on its node than the deadline           | WarmupTimeout                           |
 def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a row
@@ -169,6 +171,9 @@ def _proven_for_this_container(pod: ObservedPod) -> bool:
 
 
 def _exited(pod: ObservedPod) -> Trouble:
+    if pod.last_exit_reason == "OOMKilled":
+        # Whatever the process still said: it is told by what it misses, and that is memory.
+        return _named(pod, "OutOfMemory", "the kernel ended it for lack of host memory (OOMKilled)")
     reason, _, words = pod.last_exit_message.strip().partition(": ")
     if reason in EXIT_REASONS:
         return _named(pod, _of_device(reason, words), words)

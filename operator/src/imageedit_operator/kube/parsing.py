@@ -163,6 +163,7 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         waiting_reason=waiting.get("reason", ""),
         waiting_message=waiting.get("message", ""),
         last_exit_code=last.get("exitCode") if last else None,
+        last_exit_reason=(last.get("reason") or "") if last else "",
         last_exit_message=(last.get("message") or "").strip() if last else "",
         failed_reason=status.get("reason", "") if status.get("phase") == "Failed" else "",
         failed_message=status.get("message", "") if status.get("phase") == "Failed" else "",
