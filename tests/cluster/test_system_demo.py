@@ -13,7 +13,8 @@ from support.kubectl import Kubectl
 from support.resources import Resource
 from support.system import DEMO_NAME, DEMO_NAMESPACE, ROOT, VALUES_OF_TESTS, install_operator
 
-DEMO_TIMEOUT_S = 420
+DEMO_TIMEOUT_S = 1300
+"""More than the limits of the demo together, so that a failure comes with its words."""
 
 
 @pytest.mark.timeout(DEMO_TIMEOUT_S + 60)
