@@ -13,7 +13,7 @@ from imageedit_operator.core.pods import Trouble
 from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.target import Failure
-from unit.operator_core.builders import CARD, HASH, OLD, pending_pod, serving_pod
+from unit.operator_core.builders import CARD, HASH, OLD, pending_pod, serving_pod, starting_pod
 
 NOW = 1_000_000.0
 ABOUT = "about 39 s without a warm pod (4 s to drain, 35 s to start)"
@@ -143,6 +143,16 @@ def test_available_means_that_somebody_serves(found: Situation, status: str, rea
 def test_waiting_for_card_is_about_cards_alone(found: Situation, status: str, reason: str) -> None:
     waiting = built(found)["WaitingForCard"]
     assert (waiting["status"], waiting["reason"]) == (status, reason)
+
+
+@pytest.mark.parametrize("changes", [{}, {"rolling": True, "mode": "InPlace"}])
+def test_a_pod_without_a_container_is_not_said_to_load_the_model(changes: dict[str, Any]) -> None:
+    said = built(situation(**MOVING, **changes, unbegun=starting_pod("p")))["Progressing"]["message"]
+    assert "load the model" not in said
+    assert said.endswith(
+        "pod p has no running container yet: node node-1 pulls its image or cannot mount a volume; "
+        "kubectl describe pod p says which"
+    )
 
 
 @pytest.mark.parametrize(

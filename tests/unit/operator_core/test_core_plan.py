@@ -133,6 +133,29 @@ def test_a_foreign_template_of_claims_is_named_and_not_written_over() -> None:
     assert find(made.status, "Progressing")["message"].startswith("ResourceClaimTemplate edit-")
 
 
+NO_CONTAINER: dict[str, Any] = {
+    "revision_hash": HASH, "started": False, "container_id": "", "report": SILENT, "scheduled_at": NOW - 60
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, True),
+        ({"scheduled_at": NOW - 59}, False),
+        ({"scheduled_at": 0.0}, False),
+        ({"started": True}, False),
+        ({"restarts": 1}, False),
+        ({"last_exit_code": 0}, False),
+        ({"terminating": True}, False),
+    ],
+)
+def test_a_pod_that_has_no_container_for_a_minute_is_named(changes: dict[str, Any], told: bool) -> None:
+    pod = starting_pod("a", **NO_CONTAINER | changes)
+    made = planned(observed(deployments=(deployment(1, HASH),), pods=(pod,)), resource(replicas=1))
+    assert ("has no running container" in find(made.status, "Progressing")["message"]) is told
+
+
 def test_a_runtime_class_that_is_not_there_is_said_with_what_to_do() -> None:
     said = 'pods "p" is forbidden: pod rejected: RuntimeClass "ascend" not found'
     made = planned(Observed(deployments=(deployment(2, HASH, refused=said),)))

@@ -154,6 +154,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         ours=ours,
         intact=intact.answer(resource, observed, hash_, conflict),
         cards=observed.cards,
+        now=now,
     )
     facts = status.Facts(
         generation=resource.generation,

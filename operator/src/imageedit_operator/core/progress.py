@@ -51,6 +51,8 @@ class Situation:
     shrinking: bool
     decision: Decision | None
     """None without autoscaling."""
+    unbegun: ObservedPod | None = None
+    """A pod of the wanted revision that has a node, and for a minute no container."""
     scaled_by: str = ""
     """Who writes `spec.replicas` through the scale subresource."""
     children: Answer = field(
@@ -111,11 +113,13 @@ def progressing(situation: Situation, previous: Mapping[str, Any]) -> Answer:  #
     if situation.rolling and situation.mode == "Surge" and waits_for_card(situation):
         return Answer(status=True, reason="WaitingForCard", message=_WAITS)
     if situation.rolling:
-        return Answer(status=True, reason="RollingOut", message=f"to revision {situation.hash}: {_HOW[situation.mode]}")
+        return Answer(status=True, reason="RollingOut", message=_towards(situation))
     if situation.unschedulable is not None:
         return _no_place(situation, situation.unschedulable)
     if situation.shrinking:
         return Answer(status=True, reason="ScalingDown", message="pods finish what they accepted before they leave")
+    if situation.unbegun is not None:
+        return Answer(status=True, reason="Starting", message=_unbegun(situation.unbegun))
     return Answer(status=True, reason="Starting", message="pods load the model and warm every size")
 
 
@@ -187,6 +191,19 @@ def _planned(situation: Situation, previous: Mapping[str, Any]) -> Answer:
     parts = "" if warmup_s is None else f" ({drain_s:.0f} s to drain, {warmup_s:.0f} s to start)"
     message = f"planned replacement: {about} without a warm pod{parts}, because {because}"
     return Answer(status=True, reason="PlannedReplacement", message=message)
+
+
+def _towards(situation: Situation) -> str:
+    words = f"to revision {situation.hash}: {_HOW[situation.mode]}"
+    return words if situation.unbegun is None else f"{words}; {_unbegun(situation.unbegun)}"
+
+
+def _unbegun(pod: ObservedPod) -> str:
+    """The kubelet tells of a slow pull, and of a volume that it cannot mount, in the pod's events alone."""
+    return (
+        f"pod {pod.name} has no running container yet: node {pod.node} pulls its image or cannot mount a volume; "
+        f"kubectl describe pod {pod.name} says which"
+    )
 
 
 def _failed(failure: Failure) -> str:

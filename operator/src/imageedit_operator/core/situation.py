@@ -16,6 +16,9 @@ from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.stored import find
 from imageedit_operator.core.target import Target
 
+UNBEGUN_S = 60.0
+"""A pod without a container for so long is worth a word: pulls and mounts take seconds where nothing is wrong."""
+
 
 def read(
     resource: ImageEditDeployment,
@@ -34,6 +37,7 @@ def read(
     ours: Sequence[ObservedPod],
     intact: Answer,
     cards: Known[CardLedger] | Unknown,
+    now: float,
 ) -> Situation:
     """The situation of one look, with the step that was decided on it."""
     live = fleet.wanted.live if fleet is not None else ()
@@ -65,10 +69,17 @@ def read(
         holders=cards.value.holders if isinstance(cards, Known) else (),
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
         decision=decision,
+        unbegun=next((pod for pod in live if _is_unbegun(pod, now)), None),
         scaled_by=resource.scaled_by,
         children=intact,
         degraded=degraded,
     )
+
+
+def _is_unbegun(pod: ObservedPod, now: float) -> bool:
+    """Longer on its node than a node needs to begin, and never with a container."""
+    began = pod.started or pod.restarts > 0 or pod.last_exit_code is not None
+    return pod.scheduled_at > 0 and now - pod.scheduled_at >= UNBEGUN_S and not began
 
 
 # | the old pods that serve                 | they drain for                                     |
