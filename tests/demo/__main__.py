@@ -197,8 +197,11 @@ def print_end(steps: Steps, kubectl: Kubectl, running: local.Cluster, base_url: 
     steps.say(kubectl.run("get", "ied", NAME, "-n", NAMESPACE, "-o", "jsonpath={.status}"))
     steps.say(kubectl.run("get", "ied,deployments,pods", "-n", NAMESPACE))
     steps.say(f"API:      {base_url}   (POST {base_url}/images/edits)")
+    steps.say(f"page:     {base_url.removesuffix('/v1')}/")
     steps.say(f"metrics:  {running.prometheus_url}")
     steps.say(f"cluster:  export KUBECONFIG={running.kubeconfig}; {running.kubectl} get ied -n {NAMESPACE}")
+    plugin = f"PYTHONPATH={ROOT / 'operator' / 'src'} {sys.executable} -m imageedit_operator.cli"
+    steps.say(f"plugin:   {plugin} status -n {NAMESPACE}   (kubectl imageedit, docs/kubectl-plugin.md)")
     steps.say("remove:   make demo-down")
     median = sorted(tally.seconds)[len(tally.seconds) // 2]
     steps.say(
