@@ -11,6 +11,7 @@ import pytest
 from apiserver.operator_plane import create_resource, eventually, kubectl, resource
 from apiserver.operator_pods import deployments
 from apiserver.operator_scene import NAME, Scene, controlled, kube, scene  # noqa: F401 - fixtures
+from faults.node import condition
 from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import deployment_name, revision_hash
@@ -20,6 +21,7 @@ from imageedit_operator.kube.client import (
     DEPLOYMENTS,
     EVENTS,
     IMAGE_EDIT_DEPLOYMENTS,
+    PODS,
     SERVICES,
     KubeClient,
     Manifest,
@@ -173,6 +175,28 @@ async def test_a_pod_template_that_somebody_changed_is_left_and_shown_until_the_
         annotations = {"metadata": {"annotations": {"imageedit.dev/restarted-at": "now"}}}
         await kube.patch(IMAGE_EDIT_DEPLOYMENTS, here.namespace, NAME, annotations)
         await here.condition("ChildrenIntact", "AsWritten")
+
+
+async def test_pods_whose_template_somebody_changed_leave_one_by_one(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,  # noqa: F811
+) -> None:
+    async with scene(controlled, kube, cards=2) as here:
+        await here.create(replicas=2)
+        before = set(await here.serving(2))
+        (name,) = [one["metadata"]["name"] for one in await deployments(kube, here.namespace, replicas=2)]
+        kubectl(controlled, "-n", here.namespace, "rollout", "restart", f"deployment/{name}")
+
+        ready: list[int] = []
+
+        async def replaced() -> bool | None:
+            pods = await kube.list_all(PODS, here.namespace)
+            ready.append(sum(condition(pod, "Ready") == "True" for pod in pods))
+            return True if pods and before.isdisjoint(pod["metadata"]["name"] for pod in pods) else None
+
+        await eventually(replaced, what="two other pods")
+        await here.serving(2)
+        assert min(ready) >= 1
 
 
 async def test_fields_that_somebody_took_from_a_deployment_are_shown_and_not_fought_over(

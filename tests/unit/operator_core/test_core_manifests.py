@@ -29,7 +29,7 @@ def test_a_deployment_begins_with_no_replicas_unless_told_and_cannot_surge_by_it
     assert made["metadata"]["name"] == "edit-abc"
     assert made["spec"]["replicas"] == 0
     assert manifests.deployment(resource(), "abc", replicas=3)["spec"]["replicas"] == 3
-    assert made["spec"]["strategy"] == {"type": "Recreate"}
+    assert made["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
     assert made["spec"]["revisionHistoryLimit"] == 0
 
 

@@ -56,8 +56,9 @@ def deployment(resource: ImageEditDeployment, hash_: str, *, replicas: int = 0) 
         },
         "spec": {
             "replicas": replicas,
-            # Nothing may surge behind the plan's back: a new template is a new Deployment.
-            "strategy": {"type": "Recreate"},
+            # Nothing may surge behind the plan's back: a new template is a new Deployment. Only somebody who edits this
+            # one by hand sets its own rollout going, and then its pods leave one by one, with the next on their card.
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
             "minReadySeconds": 0,
             "revisionHistoryLimit": 0,
             "progressDeadlineSeconds": PROGRESS_DEADLINE_S,

@@ -41,7 +41,8 @@ def _taken(live: Raw, resource: ImageEditDeployment) -> tuple[Path, ...]:
     wanted = manifests.deployment(resource, hash_)
     if (metadata.get("annotations") or {}).get(RENDERED) != wanted["metadata"]["annotations"][RENDERED]:
         return ()
-    return away({"spec": wanted["spec"]}, live, ours=FIELD_MANAGER)
+    # The rest has defaults, or came with a later version of the operator, and the annotation does not cover it.
+    return away({"spec": {"template": wanted["spec"]["template"]}}, live, ours=FIELD_MANAGER)
 
 
 def _labels_lost(deployment: ObservedDeployment, live: Raw, resource: ImageEditDeployment) -> dict[str, str]:
