@@ -38,7 +38,8 @@ def answers(resource: Resource, load: Load, more: int) -> None:
 def status_is_true(resource: Resource) -> None:
     """What the status says is what the pods are, and all of it is well."""
     stored, pods = resource.read(), resource.pods()
-    assert stored["status"]["readyReplicas"] == sum(is_ready(pod) for pod in pods) == len(pods)
+    staying = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    assert stored["status"]["readyReplicas"] == sum(is_ready(pod) for pod in staying) == len(staying)
     assert {kind: condition(stored, kind)["status"] for kind in ("Ready", "Available")} == {
         "Ready": "True",
         "Available": "True",
