@@ -99,9 +99,10 @@ def _leaves(pod: Raw) -> bool:
 async def observed(node: Node, *, replicas: int, resources: int = 1) -> AsyncIterator[Observer]:
     """An observer that looks all along; at the end the test fails when an invariant was broken."""
     observer = Observer(kube=node.kube, namespace=node.namespace, node=node, replicas=replicas, resources=resources)
+    over = asyncio.Event()
 
     async def watch() -> None:
-        while True:
+        while not over.is_set():
             try:
                 await observer.look()
             except ApiError:
@@ -113,9 +114,7 @@ async def observed(node: Node, *, replicas: int, resources: int = 1) -> AsyncIte
     try:
         yield observer
     finally:
-        watching.cancel()
-        await asyncio.wait({watching})
-        if not watching.cancelled():
-            watching.result()  # it failed, so it did not look to the end
+        over.set()
+        await watching  # it looks to the end
     if observer.broken:
         raise AssertionError("\n".join(dict.fromkeys(observer.broken)))
