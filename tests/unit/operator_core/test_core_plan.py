@@ -239,6 +239,32 @@ def test_an_opened_gate_records_the_warm_up() -> None:
     assert made.status["warmup"] == {"lastSeconds": 31.3, "p95Seconds": 31.3, "recentSeconds": [31.3]}
 
 
+def test_a_status_that_waits_is_written_whole_by_the_next_plan() -> None:
+    loading = starting_pod("b", revision_hash=HASH)
+    warm = replace(loading, report=known(revision_hash=HASH, warmup_s=31.26))
+    stored = planned(observed(pods=(serving("a"), loading))).status
+    opening, memory = plan(resource(replicas=2), observed(pods=(serving("a"), warm), status=stored), PlanMemory(), NOW)
+    assert [type(action) for action in opening.actions] == [SetGate]
+    assert (opening.status, opening.requeue_after_s) == (stored, 2)
+    written, memory = plan(resource(replicas=2), observed(status=opening.status), memory, NOW + 1)
+    assert written.status["warmup"] == {"lastSeconds": 31.3, "p95Seconds": 31.3, "recentSeconds": [31.3]}
+    assert events(written) == ["RolloutCompleted"]
+    assert memory.unwritten_s is None
+
+
+def test_a_pod_that_does_not_turn_ready_keeps_no_status_back() -> None:
+    loading = starting_pod("b", revision_hash=HASH)
+    warm = replace(loading, report=known(revision_hash=HASH, warmup_s=31.26))
+    stored = planned(observed(pods=(serving("a"), loading))).status
+    seen, memory = observed(pods=(serving("a"), warm), status=stored), PlanMemory()
+    statuses_of = []
+    for _ in range(2):
+        made, memory = plan(resource(replicas=2), seen, memory, NOW)
+        statuses_of.append(made.status)
+    assert statuses_of[0] == stored
+    assert statuses_of[1]["warmup"]["lastSeconds"] == 31.3
+
+
 def test_a_pod_that_is_scaled_away_gets_no_gate_although_it_became_warm() -> None:
     late = starting_pod("b", revision_hash=HASH, report=known(revision_hash=HASH), deletion_cost=-1000)
     made = planned(observed(deployments=(deployment(1, HASH),), pods=(late,)), resource(replicas=0))

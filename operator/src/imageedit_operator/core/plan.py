@@ -29,6 +29,7 @@ from imageedit_operator.core import (
     status,
     sweep,
     target,
+    unwritten,
 )
 from imageedit_operator.core.actions import Action, DeletePod, DrainPod, Plan, ScaleDeployment, SetDeletionCost, SetGate
 from imageedit_operator.core.fleet import Fleet
@@ -45,11 +46,13 @@ from imageedit_operator.core.target import Target
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanMemory:
-    """What a key's plans remember in process; losing it delays a scale-down and does nothing else."""
+    """What a key's plans remember in process; losing it delays a scale-down, or costs a measured warm-up."""
 
     scaling: Memory = field(default_factory=Memory)
     ignored_replicas: int | None = None
     """`spec.replicas` while autoscaling decides; None while it does not."""
+    unwritten_s: tuple[float, ...] | None = None
+    """Warm-ups for the status that the last plan left to this one; None when it wrote its own."""
 
 
 def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, now: float) -> tuple[Plan, PlanMemory]:
@@ -156,12 +159,13 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         cards=observed.cards,
         now=now,
     )
+    warmups_s = _warmups(ours, actions)
     facts = status.Facts(
         generation=resource.generation,
         selector=manifests.selector(resource),
         pods=ours,
         cards=observed.cards,
-        warmups_s=_warmups(ours, actions),
+        warmups_s=(*(memory.unwritten_s or ()), *warmups_s),
         revisions=tuple(revisions),
         failure=failure,
         record=followed,
@@ -175,19 +179,23 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         *events.ignored_replicas(memory.ignored_replicas, ignored),
         *intact.put_back(observed, actions),
     )
+    remembers = next_look.remembers(observed.status, after, revisions=len(owned))
+    waits = unwritten.left_to_the_next(
+        (*actions, *posts), observed.status, after, remembers=remembers, again=memory.unwritten_s is not None
+    )
     made = Plan(
         actions=(*actions, *posts),
-        status=after,
+        status=observed.status if waits else after,
         requeue_after_s=next_look.after_s(
             found,
             acts=bool(actions),
             leaving=pods is not None and (pods.draining or bool(pods.terminating)),
             follows=copies.missing or ill.unsettled,
-            remembers=next_look.remembers(observed.status, after, revisions=len(owned)),
+            remembers=remembers,
         ),
         reasons=_reasons(decision, after, actions, observed.status),
     )
-    return made, PlanMemory(scaling=scaling, ignored_replicas=ignored)
+    return made, PlanMemory(scaling=scaling, ignored_replicas=ignored, unwritten_s=warmups_s if waits else None)
 
 
 def _entry(resource: ImageEditDeployment, hash_: str) -> Mapping[str, str]:
