@@ -17,7 +17,7 @@ from imageedit_operator.cli import rights as plugin
 from imageedit_operator.core import pod_fields
 from imageedit_operator.core.conditions import REASONS, TYPES
 from imageedit_operator.core.resource import parse
-from imageedit_operator.kube.access import REQUIRED, Right, for_lease
+from imageedit_operator.kube.access import FOR_WORDS, REQUIRED, Right, for_lease
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "crds" / "imageeditdeployments.yaml"
@@ -273,7 +273,7 @@ def rules_of(template: str, release: str) -> set[tuple[str, str, tuple[str, ...]
 @pytest.mark.parametrize(
     ("template", "rights"),
     [
-        ("namespacedRules", REQUIRED),
+        ("namespacedRules", (*REQUIRED, *FOR_WORDS)),
         ("leaseRules", for_lease("the-lease")),
         ("pluginRules", plugin.IN_NAMESPACE),
         ("pluginCardRules", plugin.FOR_CARDS),

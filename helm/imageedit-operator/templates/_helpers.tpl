@@ -55,6 +55,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [list]
 {{- end -}}
 
 {{- /* The rights on the Lease; a name cannot bind `create`. */ -}}

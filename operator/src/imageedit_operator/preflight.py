@@ -56,6 +56,7 @@ async def _check_once(kube: Kube, asked: Asked) -> None:
         )
     for namespace in asked.namespaces or ("",):
         await _require(kube, access.REQUIRED, namespace)
+        await _mention_words(kube, namespace)
     if asked.lease is not None:
         await _require(kube, access.for_lease(asked.lease[1]), asked.lease[0])
     refused = await access.missing(kube, access.FOR_CARDS, "")
@@ -68,6 +69,17 @@ async def _check_once(kube: Kube, asked: Asked) -> None:
             "device plugins are not asked for sick cards, for the account may not %s in %s",
             refused[0],
             device_info.NAMESPACE,
+        )
+
+
+async def _mention_words(kube: Kube, namespace: str) -> None:
+    refused = await access.missing(kube, access.FOR_WORDS, namespace)
+    if refused:
+        where = f"namespace {namespace}" if namespace else "all namespaces"
+        logger.info(
+            "what nodes say of volumes that they cannot mount is not read, for the account may not %s in %s",
+            refused[0],
+            where,
         )
 
 

@@ -27,6 +27,7 @@ from imageedit_operator.kube.client import Kube, Manifest, Resource
 from imageedit_operator.kube.device_book import DeviceBook
 from imageedit_operator.kube.execute import Executor
 from imageedit_operator.kube.kept import Kept
+from imageedit_operator.kube.mounts import MountBook
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.reconciler import Reconciler
@@ -179,6 +180,7 @@ def new_term(
     queue = WorkQueue(clock=time.monotonic, random=random.random)
     hearing = Hearing()
     cards = CardBook(kube, clock=time.monotonic, devices=DeviceBook(kube, clock=time.monotonic, wall=clock))
+    mounts = MountBook(kube, clock=time.monotonic, wall=clock)
     kept = Kept(clock=time.monotonic)
     budgets = BudgetBook(kube, clock=time.monotonic, on_read=hearing.read, kept=kept)
 
@@ -188,7 +190,7 @@ def new_term(
 
     reconciler = Reconciler(
         kube=kube,
-        observer=Observer(kube, http, cards, budgets, on_read=hearing.read, kept=kept),
+        observer=Observer(kube, http, cards, budgets, mounts=mounts, on_read=hearing.read, kept=kept),
         executor=Executor(kube, http, clock=clock, on_applied=applied),
         cards=cards,
         status=StatusWriter(kube, on_written=hearing.read),

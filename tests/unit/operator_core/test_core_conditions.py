@@ -58,6 +58,7 @@ CANARY = Hold(reason="CanaryHold", message="holds", pods=1)
 MOVING: dict[str, Any] = {"complete": False, "serving": 1}
 NO_CARD = pending_pod("p")
 LOST = serving_pod("p", ready=False, lost=True)
+NO_VOLUME = starting_pod("p", mount_words="no folder /usr/local/Ascend/driver")
 NO_MEMORY = pending_pod("p", unschedulable_message="0/1 nodes are available: 1 Insufficient memory.")
 
 
@@ -82,6 +83,9 @@ def built(found: Situation, previous: dict[str, Any] | None = None) -> dict[str,
         (situation(**MOVING, unschedulable=NO_MEMORY), "True", "Unschedulable"),
         (situation(**MOVING, lost=LOST), "True", "NodeLost"),
         (situation(**MOVING, rolling=True, mode="Surge", lost=LOST), "True", "NodeLost"),
+        (situation(**MOVING, unmounted=NO_VOLUME), "True", "VolumeNotReady"),
+        (situation(**MOVING, rolling=True, mode="Surge", unmounted=NO_VOLUME), "True", "VolumeNotReady"),
+        (situation(**MOVING, unmounted=NO_VOLUME, lost=LOST), "True", "NodeLost"),
         (situation(**MOVING, lost=LOST, trouble=CRASH), "False", "ModelMissing"),
         (situation(**MOVING, rolling=True, lost=LOST, outage=True), "True", "PlannedReplacement"),
         (situation(**MOVING, shrinking=True), "True", "ScalingDown"),

@@ -21,6 +21,7 @@ CASE = Case(node="n", card="Ascend910-0", pod="p", since=NOW)
 REST: dict[str, Any] = {}
 MOVES: dict[str, Any] = {"complete": False}
 NO_PLACE = MOVES | {"unschedulable": pending_pod("p")}
+NO_VOLUME = MOVES | {"unmounted": pending_pod("p", mount_words="no folder")}
 TROUBLE = MOVES | {"trouble": Trouble(reason="CrashLoop", message="m")}
 ILL: dict[str, Any] = {"degraded": Trouble(reason="DeviceUnhealthy", message="m")}
 HELD = MOVES | {"hold": Hold(reason="Paused", message="m")}
@@ -40,6 +41,7 @@ SCALES = {
         (REST, {"follows": True}, 5.0),
         (REST, {"acts": True}, 2.0),
         (NO_PLACE, {}, 5.0),
+        (NO_VOLUME, {}, 5.0),
         (TROUBLE, {}, 5.0),
         (HELD, {}, 5.0),
         (TROUBLE, {"acts": True}, 2.0),

@@ -27,6 +27,7 @@ from imageedit_operator.core.observed import (
     Known,
     Observed,
     ObservedDeployment,
+    ObservedJob,
     ObservedPod,
     QueueSample,
     SickNode,
@@ -34,7 +35,7 @@ from imageedit_operator.core.observed import (
 )
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.resource import ImageEditDeployment
-from imageedit_operator.core.revision import revision_hash
+from imageedit_operator.core.revision import copy_key, revision_hash
 from imageedit_operator.core.stored import find
 from unit.operator_core.builders import (
     SILENT,
@@ -325,6 +326,50 @@ def test_a_foreign_service_is_not_overwritten() -> None:
 def test_a_service_that_drifted_is_applied_again() -> None:
     made = planned(observed(service_matches=False, status=rest_status()))
     assert [type(action) for action in made.actions] == [ApplyService]
+
+
+COPIED = resource(
+    replicas=2,
+    model={
+        "name": "qwen",
+        "revision": "a",
+        "source": {"pvc": {"claimName": "models"}},
+        "prefetch": {"hostPath": {"path": "/data"}},
+    },
+)
+
+
+@pytest.mark.parametrize(("there", "reason"), [(("node-1", "node-2"), "VolumeNotReady"), (("node-1",), "Starting")])
+def test_a_folder_that_is_not_mounted_is_no_news_where_the_copy_in_it_is_still_to_come(
+    there: tuple[str, ...], reason: str
+) -> None:
+    hash_ = revision_hash(COPIED)
+    jobs = tuple(
+        ObservedJob(
+            name=f"job-{node}",
+            uid=f"uid-{node}",
+            revision_hash=hash_,
+            copy_key=copy_key(COPIED),
+            place=node,
+            node_uid=f"uid-{node}",
+            state="Complete",
+        )
+        for node in there
+    )
+    hangs = starting_pod(
+        "b", revision_hash=hash_, node="node-2", started=False, container_id="", report=SILENT, mount_words="no folder"
+    )
+    seen = Observed(
+        deployments=(deployment(2, hash_),),
+        pods=(serving_pod("a", revision_hash=hash_), hangs),
+        service_exists=True,
+        service_matches=True,
+        cards=CARDS,
+        jobs=jobs,
+        nodes=Known(value={"node-1": "uid-node-1", "node-2": "uid-node-2"}),
+        status={"lastGoodRevision": hash_, "currentRevision": hash_},
+    )
+    assert find(planned(seen, COPIED).status, "Progressing")["reason"] == reason
 
 
 def test_labels_that_a_deployment_lost_are_put_back_and_its_pods_stay() -> None:

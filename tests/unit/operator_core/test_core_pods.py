@@ -57,6 +57,8 @@ ROWS: list[tuple[ObservedPod, str | None]] = [
     (starting_pod(**REFUSED), "CheckFailed"),
     (starting_pod(**{**REFUSED, "container_id": "c-2"}), None),
     (starting_pod(overdue_s=600.0), "WarmupTimeout"),
+    (starting_pod(**GONE, overdue_s=600.0, mount_words="no folder"), "VolumeNotReady"),
+    (starting_pod(**GONE, mount_words="no folder"), None),
     (starting_pod(overdue_s=600.0, report=known()), None),
     (starting_pod(**GONE, overdue_s=600.0), "WarmupTimeout"),
     (starting_pod(overdue_s=600.0, last_exit_code=137), "CrashLoop"),

@@ -188,8 +188,8 @@ POD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "held_cards": (pod(), pod(metadata={"annotations": {"huawei.com/AscendReal": "Ascend910-1"}})),
     "unhealthy_cards": (pod(), pod(containerStatuses=container(allocatedResourcesStatus=SICK))),
 }
-FILLED_IN = {"name", "sick_card", "sick_words", "expected_digest", "overdue_s", "lost", "report"}
-"""Of a pod: its name never changes, the plan fills in five, and `/warmz` is no object."""
+FILLED_IN = {"name", "sick_card", "sick_words", "expected_digest", "overdue_s", "lost", "report", "mount_words"}
+"""Of a pod: its name never changes, the plan fills in five, and neither `/warmz` nor Events are of the object."""
 
 DEPLOYMENT_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "uid": (deployment(), changed(deployment(), uid="another")),

@@ -101,6 +101,8 @@ class ObservedPod:
     waiting_reason: str = ""
     """Reason of a container that cannot start: CrashLoopBackOff, ImagePullBackOff, ..."""
     waiting_message: str = ""
+    mount_words: str = ""
+    """What its node says of volumes that it cannot give to the pod; asked only after a minute in which nothing ran."""
     last_exit_code: int | None = None
     last_exit_reason: str = ""
     """The runtime's word for it: Error, OOMKilled, ..."""

@@ -158,6 +158,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         intact=intact.answer(resource, observed, hash_, conflict),
         cards=observed.cards,
         now=now,
+        copying=bool(copies.missing),
     )
     warmups_s = _warmups(ours, actions)
     facts = status.Facts(

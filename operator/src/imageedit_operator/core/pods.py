@@ -23,6 +23,7 @@ EXIT_REASONS = frozenset(
 ADVICE = {
     "ImagePull": "check spec.server.image and the node's access to its registry",
     "ContainerCannotStart": "read the message above; a volume or a setting of the pod is wrong",
+    "VolumeNotReady": "the claim must be bound and its volume reachable, the folder must be on the pod's node",
     "CrashLoop": "read the pod's log with kubectl logs --previous",
     "OutOfMemory": "raise the memory limit in spec.server.resources; loading takes about the size of the checkpoint",
     "SettingsInvalid": "correct the named setting in spec.server",
@@ -114,6 +115,8 @@ def gate_container(message: str) -> str:
 # | does not answer now, its gate was refused      | the gate's reason                       |
 # | exited before, not warm since: OOMKilled       | OutOfMemory                             |
 # | exited with an error before, not warm since    | the exit message's reason, or CrashLoop |
+# | longer on its node than the deadline, and its  | VolumeNotReady                          |
+# | volumes cannot be mounted                      |                                         |
 # | longer on its node than the deadline           | WarmupTimeout                           |
 def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a row
     """What keeps this pod from serving that waiting alone does not cure."""
@@ -136,9 +139,16 @@ def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a
         return _named(pod, pod.gate_reason, pod.gate_message.partition(": ")[2])
     if pod.last_exit_code:
         return _exited(pod)
+    if pod.overdue_s and pod.mount_words:
+        return Trouble(reason="VolumeNotReady", message=mount_message(pod))
     if pod.overdue_s:
         return _named(pod, "WarmupTimeout", f"is not warm within {pod.overdue_s:.0f} s on its node")
     return None
+
+
+def mount_message(pod: ObservedPod) -> str:
+    """What keeps the pod from its volumes, and what to do."""
+    return _named(pod, "VolumeNotReady", f"node {pod.node} says: {pod.mount_words}").message
 
 
 def _of_report(pod: ObservedPod, report: WarmReport) -> Trouble | None:

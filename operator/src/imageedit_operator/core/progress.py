@@ -8,7 +8,7 @@ from typing import Any
 
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed import ObservedPod
-from imageedit_operator.core.pods import Trouble
+from imageedit_operator.core.pods import Trouble, mount_message
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.stored import find
 from imageedit_operator.core.target import Failure
@@ -53,6 +53,8 @@ class Situation:
     """None without autoscaling."""
     unbegun: ObservedPod | None = None
     """A pod of the wanted revision that has a node, and for a minute no container."""
+    unmounted: ObservedPod | None = None
+    """A pod of the wanted revision whose node cannot give it its volumes."""
     scaled_by: str = ""
     """Who writes `spec.replicas` through the scale subresource."""
     children: Answer = field(
@@ -86,6 +88,7 @@ class Answer:
 # | copies of the model are not there yet        | True   | Prefetching                   |
 # | the canary is warm and holds                 | True   | CanaryHold                    |
 # | a new pod's node is lost                     | True   | NodeLost                      |
+# | a new pod's volumes cannot be mounted        | True   | VolumeNotReady                |
 # | rolling back                                 | True   | RollingBack                   |
 # | rolling, strategy Surge, no card             | True   | WaitingForCard                |
 # | rolling                                      | True   | RollingOut                    |
@@ -108,6 +111,8 @@ def progressing(situation: Situation, previous: Mapping[str, Any]) -> Answer:  #
         return Answer(status=not paused, reason=situation.hold.reason, message=situation.hold.message)
     if situation.lost is not None:
         return Answer(status=True, reason="NodeLost", message=lost_words(situation.lost))
+    if situation.unmounted is not None:
+        return _not_mounted(situation.unmounted)
     if situation.failure is not None:
         return Answer(status=True, reason="RollingBack", message=f"{_failed(situation.failure)}; {_back(situation)}")
     if situation.rolling and situation.mode == "Surge" and waits_for_card(situation):
@@ -128,7 +133,8 @@ def progressing(situation: Situation, previous: Mapping[str, Any]) -> Answer:  #
 # | complete, or the revision was good and nothing is old  | False  | NoRollout                                    |
 # | a pod is in trouble, or a name is taken                | True   | the trouble's                                |
 # | held                                                   | False  | Paused, Prefetching, CanaryHold              |
-# | nothing moved for the progress deadline                | True   | WaitingForCard, Unschedulable, NoProgress    |
+# | nothing moved for the progress deadline                | True   | WaitingForCard, Unschedulable,               |
+# |                                                        |        | VolumeNotReady, NoProgress                   |
 # | else                                                   | False  | Moving                                       |
 def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return a row
     """Whether a rollout, or the first start of a revision, needs a person."""
@@ -144,10 +150,17 @@ def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return
     if situation.still and situation.unschedulable is not None:
         place = _no_place(situation, situation.unschedulable)
         return Answer(status=True, reason=place.reason, message=place.message)
+    if situation.still and situation.unmounted is not None:
+        return _not_mounted(situation.unmounted)
     if situation.still:
         words = "nothing has moved for the progress deadline; read the events of the pods and of their Deployment"
         return Answer(status=True, reason="NoProgress", message=words)
     return Answer(status=False, reason="Moving", message="the rollout moves")
+
+
+def _not_mounted(pod: ObservedPod) -> Answer:
+    """Nodes try again by themselves: it is under way until the pod's time is over."""
+    return Answer(status=True, reason="VolumeNotReady", message=mount_message(pod))
 
 
 def _complete(situation: Situation) -> Answer:

@@ -38,6 +38,7 @@ def read(
     intact: Answer,
     cards: Known[CardLedger] | Unknown,
     now: float,
+    copying: bool,
 ) -> Situation:
     """The situation of one look, with the step that was decided on it."""
     live = fleet.wanted.live if fleet is not None else ()
@@ -65,6 +66,8 @@ def read(
         trouble=trouble,
         unschedulable=next((pod for pod in live if not pod.node and pod.unschedulable), None),
         lost=next((pod for pod in live if pod.lost), None),
+        # Where a copy of the model is still to come, its folder is not there yet, and that is as it should be.
+        unmounted=None if copying else next((pod for pod in live if pod.mount_words), None),
         resource_name=resource.accelerator.extended_resource,
         holders=cards.value.holders if isinstance(cards, Known) else (),
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,

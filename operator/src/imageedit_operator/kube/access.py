@@ -44,6 +44,9 @@ REQUIRED = (
 )
 """In every served namespace; without one of them the operator does not start."""
 
+FOR_WORDS = (Right(group="events.k8s.io", resource="events", verbs=("list",)),)
+"""In every served namespace; without it nobody says why a node cannot give a pod its volumes."""
+
 FOR_CARDS = (
     Right(group="", resource="nodes", verbs=("list",)),
     Right(group="", resource="pods", verbs=("list",)),

@@ -36,6 +36,7 @@ from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, S
 from imageedit_operator.kube.jobs import read_jobs
 from imageedit_operator.kube.kept import Kept, nothing_kept
 from imageedit_operator.kube.losses import marked
+from imageedit_operator.kube.mounts import MountBook, with_words
 from imageedit_operator.kube.parsing import (
     DEPLOYMENT_LABEL,
     REVISION_LABEL,
@@ -63,6 +64,8 @@ AskPod: TypeAlias = Callable[[Manifest], Awaitable[Known[WarmReport] | Unknown]]
 class Observer:
     """Looks at one cluster; `ask` is for those that cannot reach pods by their address.
 
+    Without `mounts` nobody is asked why a pod hangs before its first container.
+
     `on_read` gets each object that was read and is not watched: Services, templates of claims, Jobs. A Service that
     is `kept` is not read.
     """
@@ -76,6 +79,7 @@ class Observer:
         *,
         probes_port: int = PROBES_PORT,
         ask: AskPod | None = None,
+        mounts: MountBook | None = None,
         on_read: Callable[[Manifest], None] = lambda _object: None,
         kept: Kept | None = None,
     ) -> None:
@@ -84,6 +88,7 @@ class Observer:
         self._cards = cards
         self._budgets = budgets
         self._probes_port = probes_port
+        self._mounts = mounts
         self._on_read = on_read
         self._kept = kept or nothing_kept()
         self._ask = ask or self._ask_its_address
@@ -178,7 +183,7 @@ class Observer:
         pods, budgets = await asyncio.gather(
             asyncio.gather(*(self._pod(raw) for raw in ours)), self._budgets.read(resource, labels)
         )
-        return tuple(pods), budgets
+        return await with_words(self._mounts, pods, resource.namespace), budgets
 
     async def _pod(self, raw: Manifest) -> ObservedPod:
         pod = parse_pod(raw)
