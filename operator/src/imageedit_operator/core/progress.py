@@ -95,7 +95,9 @@ class Answer:
 # | no place for a pod: the card, something else | True   | WaitingForCard, Unschedulable |
 # | pods drain to leave                          | True   | ScalingDown                   |
 # | else                                         | True   | Starting                      |
-def progressing(situation: Situation, previous: Mapping[str, Any]) -> Answer:  # noqa: PLR0911 - one return a row
+def progressing(  # noqa: PLR0911, PLR0912 - one return a row
+    situation: Situation, previous: Mapping[str, Any]
+) -> Answer:
     """Whether something is under way."""
     if situation.trouble is not None:
         stopped = "; the rollout stops here and the old revision serves on" if situation.mode == "Stopped" else ""
