@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from imageedit_operator.core import drain, refusals
 from imageedit_operator.core.observed import ObservedDeployment, ObservedPod
@@ -11,7 +12,7 @@ from imageedit_operator.core.pods import Trouble, holds_card, is_active, is_serv
 from imageedit_operator.core.resize import Group
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Fleet:
     """The pods of a resource, ordered by revision."""
 
@@ -22,17 +23,17 @@ class Fleet:
     terminating: tuple[ObservedPod, ...] = ()
     """Pods on their way out that still hold a card."""
 
-    @property
+    @cached_property
     def serving(self) -> int:
         """Warm, ready pods of the wanted revision."""
         return sum(is_serving(pod) for pod in self.wanted.live)
 
-    @property
+    @cached_property
     def old_pods(self) -> tuple[ObservedPod, ...]:
         """Old pods that are not chosen to leave, whether they can serve or not."""
         return tuple(pod for group in self.old for pod in group.live)
 
-    @property
+    @cached_property
     def old_live(self) -> tuple[ObservedPod, ...]:
         """Old pods that serve or may serve again; the ones that cannot are removed outside the budget."""
         useless = self.useless
@@ -44,13 +45,13 @@ class Fleet:
     # | on a lost node, and no pod serves            | no      |
     # | else                                         | no      |
     # Where all nodes seem lost it is more likely the way to them: the pods may serve on behind it.
-    @property
+    @cached_property
     def useless(self) -> tuple[ObservedPod, ...]:
         """Old pods that nothing is lost with."""
         served = bool(self.serving or self.old_serving)
         return tuple(pod for pod in self.old_pods if drain.removable_at_once(pod) or (pod.lost and served))
 
-    @property
+    @cached_property
     def old_serving(self) -> tuple[ObservedPod, ...]:
         """Old pods that get requests."""
         return tuple(pod for pod in self.old_pods if is_serving(pod))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from imageedit_operator.core import drain
 from imageedit_operator.core.actions import Action, DeletePod, ScaleDeployment, SetDeletionCost
@@ -11,21 +12,21 @@ from imageedit_operator.core.observed import ObservedDeployment, ObservedPod
 from imageedit_operator.core.pods import is_draining, is_live
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Group:
-    """A Deployment with its active pods."""
+    """A Deployment with its active pods. A plan asks for some of them dozens of times, and they never change."""
 
     deployment: ObservedDeployment
     pods: tuple[ObservedPod, ...]
     drain_timeout_s: float = 600.0
     """Longest time a pod may take to finish what it accepted, before it is removed all the same."""
 
-    @property
+    @cached_property
     def live(self) -> tuple[ObservedPod, ...]:
         """Pods that are not chosen to leave."""
         return tuple(pod for pod in self.pods if is_live(pod))
 
-    @property
+    @cached_property
     def draining(self) -> tuple[ObservedPod, ...]:
         """Pods that are chosen to leave and still there."""
         return tuple(pod for pod in self.pods if is_draining(pod))
