@@ -85,7 +85,7 @@ async def test_a_template_of_claims_is_applied() -> None:
 async def test_a_deployment_that_is_absent_is_created() -> None:
     kube = cluster()
     await execute(kube, CreateDeployment(manifest=deployment()))
-    assert kube.writes() == [("create", "deployments", "edit-abc")]
+    assert kube.writes() == [("apply", "deployments", "edit-abc")]
 
 
 async def test_a_deployment_that_exists_is_never_written_again() -> None:
