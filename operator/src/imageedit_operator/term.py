@@ -134,7 +134,7 @@ class Term:
             period_s=self.chosen.resync_s,
             random=random.random,
             known=lambda: self.reconciler.memories,
-            unheard=self.hearing.unheard,
+            unheard=lambda before, now: self.hearing.unheard(before, now) | self.reconciler.kept.lost(now),
             on_key=self._look_anew,
             on_complete=on_complete,
             on_missing=on_missing,

@@ -7,6 +7,7 @@ import pytest
 from imageedit_operator.core.resource import parse
 from imageedit_operator.kube.client import SERVICES, Manifest
 from imageedit_operator.kube.kept import LONGEST_S, Kept
+from imageedit_operator.kube.versions import Family
 from imageedit_operator.workqueue import Key
 from unit.operator_shell.builders import custom_resource, owner
 
@@ -14,8 +15,9 @@ RESOURCE = parse(custom_resource())
 KEY = Key("team", "edit")
 
 
-def service(uid: str = RESOURCE.uid) -> Manifest:
-    return {"metadata": {"name": "edit", "namespace": "team", "uid": "uid-s", "ownerReferences": [owner(uid)]}}
+def service(uid: str = RESOURCE.uid, *, labels: dict[str, str] | None = None) -> Manifest:
+    about = {"name": "edit", "namespace": "team", "uid": "uid-s", "ownerReferences": [owner(uid)]}
+    return {"metadata": {**about, "labels": {"imageedit.dev/deployment": "edit"} if labels is None else labels}}
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,30 @@ def test_what_is_read_after_the_doubt_is_known_again() -> None:
         kept.given(SERVICES, KEY, service())
     kept.begin(KEY)
     assert kept.get(SERVICES, RESOURCE) == service()
+
+
+@pytest.mark.parametrize(
+    ("labels", "listed", "lost"),
+    [
+        (None, {KEY: frozenset({("uid-s", "7")})}, set()),
+        (None, {KEY: frozenset({("uid-of-a-pod", "7")})}, {KEY}),
+        (None, {}, set()),
+        ({}, {KEY: frozenset({("uid-of-a-pod", "7")})}, set()),
+    ],
+)
+def test_what_is_kept_and_not_listed_is_lost(
+    labels: dict[str, str] | None, listed: dict[Key, Family], lost: set[Key]
+) -> None:
+    """It may have been made and deleted between two lists, of which then neither tells."""
+    kept = Kept(clock=lambda: 0.0)
+    kept.given(SERVICES, KEY, service(labels=labels))
+    assert kept.lost(listed) == lost
+
+
+def test_what_is_too_old_is_forgotten_with_a_list() -> None:
+    now = 0.0
+    kept = Kept(clock=lambda: now)
+    kept.given(SERVICES, KEY, service())
+    now = LONGEST_S
+    assert kept.lost({KEY: frozenset()}) == {KEY}
+    assert kept.lost({KEY: frozenset()}) == set()

@@ -6,11 +6,12 @@ What others do to these two between two lists of versions is found by the next l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.kube.client import BUDGETS, SERVICES, Manifest, Resource
-from imageedit_operator.kube.parsing import foreign_owner
+from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, foreign_owner
+from imageedit_operator.kube.versions import Family
 from imageedit_operator.workqueue import Key
 
 LONGEST_S = 60.0
@@ -51,6 +52,24 @@ class Kept:
         """A pass begins. Only now what is doubted is dropped: the pass before it may have read after the doubt came."""
         if resource in self._doubted:
             self.drop(resource)
+
+    # | what is kept                                 | a list of versions      | the resource is looked at |
+    # | has our label                                | shows it                | no                        |
+    # | has our label                                | does not show it        | yes                       |
+    # | has none: somebody else's                    | any                     | no                        |
+    # An object that came and went between two lists is in neither of them.
+    def lost(self, listed: Mapping[Key, Family]) -> set[Key]:
+        """The resources of which a list does not show what is kept; what is too old is forgotten."""
+        found = {
+            key
+            for (key, _), (_, item) in self._known.items()
+            if key in listed
+            and (item["metadata"].get("labels") or {}).get(DEPLOYMENT_LABEL) == key.name
+            and item["metadata"].get("uid") not in {uid for uid, _ in listed[key]}
+        }
+        now_s = self._clock()
+        self._known = {one: kept for one, kept in self._known.items() if now_s - kept[0] < self._longest_s}
+        return found
 
     def drop(self, resource: Key) -> None:
         """Nothing is known any more."""
