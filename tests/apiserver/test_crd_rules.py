@@ -13,6 +13,7 @@ import yaml
 
 from apiserver.operator_plane import install
 from apiserver.pod_field_rules import POD_FIELD_GOOD, POD_FIELD_RULES
+from apiserver.template_rules import TEMPLATE_GOOD, TEMPLATE_RULES
 from localcluster import binaries, controlplane
 from support.kubectl import CommandFailed, Kubectl
 
@@ -201,6 +202,7 @@ RULES: list[tuple[dict[str, Any], str]] = [
     ({"revisionHistoryLimit": -1}, "spec.revisionHistoryLimit in body should be greater than or equal to 0"),
     ({"revisionHistoryLimit": 11}, "spec.revisionHistoryLimit in body should be less than or equal to 10"),
     *POD_FIELD_RULES,
+    *(({"template": template}, words) for template, words in TEMPLATE_RULES),
 ]
 
 
@@ -268,6 +270,7 @@ GOOD: list[dict[str, Any]] = [
     {"revisionHistoryLimit": 0},
     {"revisionHistoryLimit": 10},
     *POD_FIELD_GOOD,
+    *({"template": template} for template in TEMPLATE_GOOD),
 ]
 
 
@@ -344,7 +347,8 @@ def test_a_sample_of_the_documents_is_valid(kubectl: Kubectl, sample: Path) -> N
 
 
 def test_there_are_samples() -> None:
-    assert {path.stem for path in SAMPLES.glob("*.yaml")} == {"demo", "npu-pvc", "npu-hostpath", "autoscaling"}
+    found = {path.stem for path in SAMPLES.glob("*.yaml")}
+    assert found == {"demo", "npu-pvc", "npu-hostpath", "autoscaling", "template"}
 
 
 def test_scale_writes_replicas_and_finds_the_pods(kubectl: Kubectl) -> None:

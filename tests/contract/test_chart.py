@@ -36,10 +36,14 @@ def schema() -> Schema:
 
 
 def fields(node: Schema, path: str) -> Iterator[tuple[str, Schema]]:
-    """Every property below an object, with its dotted path; the items of lists are not fields."""
+    """Every property below an object, with its dotted path; the items of lists are not fields.
+
+    Below one that keeps unknown fields are those of a pod, which Kubernetes explains.
+    """
     for name, child in node.get("properties", {}).items():
         yield f"{path}.{name}", child
-        yield from fields(child, f"{path}.{name}")
+        if not child.get("x-kubernetes-preserve-unknown-fields"):
+            yield from fields(child, f"{path}.{name}")
 
 
 def fields_of(part: str) -> dict[str, Schema]:

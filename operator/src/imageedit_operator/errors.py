@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class SettingsInvalid(Exception):
     """A flag or an environment variable is out of range."""
@@ -16,7 +18,8 @@ class ApiError(Exception):
 
     `status` is the HTTP status, 0 when there was no answer. `reason` is the apiserver's own
     CamelCase reason (`Conflict`, `Forbidden`, ...), or `Unreachable`; `late` when the time for an answer ran out.
-    `fields` are those that a 422 complains of.
+    `fields` are those that a 422 complains of,
+    `contested` those that an apply without force must leave to other managers, with their names.
     """
 
     def __init__(
@@ -28,6 +31,7 @@ class ApiError(Exception):
         retry_after_s: float = 0.0,
         late: bool = False,
         fields: frozenset[str] = frozenset(),
+        contested: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(f"{reason} ({status}): {message}")
         self.status = status
@@ -36,6 +40,7 @@ class ApiError(Exception):
         self.retry_after_s = retry_after_s
         self.late = late
         self.fields = fields
+        self.contested = dict(contested or {})
 
     @property
     def not_found(self) -> bool:

@@ -74,6 +74,7 @@ def test_a_revision_of_an_older_operator_cannot_be_rebuilt() -> None:
         resource("a", server={"image": "server:1", "sizes": ["128x128", "64x64"], "steps": {"standard": 8}}),
         resource("a", model={"name": "x", "revision": "1", "source": {"pvc": {"claimName": "c", "path": "p"}}}),
         with_restart(resource("a"), "2026-11-30T08:00:00Z"),
+        resource("a", template={"metadata": {"labels": {"team": "a"}}, "spec": {"hostAliases": [{"ip": "10.0.0.1"}]}}),
     ],
 )
 @pytest.mark.parametrize(
@@ -82,6 +83,7 @@ def test_a_revision_of_an_older_operator_cannot_be_rebuilt() -> None:
         resource("b", replicas=3, rollout={"paused": True}),
         resource("b", model={"name": "q", "revision": "b", "source": {"hostPath": {"path": "/m"}}}),
         with_restart(resource("b"), "2026-11-30T09:00:00Z"),
+        resource("b", template={"metadata": {"labels": {"other": "b"}}, "spec": {"schedulerName": "volcano"}}),
     ],
 )
 def test_the_patch_makes_the_earlier_revision_and_touches_nothing_else(before: Any, now: Any) -> None:

@@ -17,6 +17,7 @@ from imageedit_operator.core.actions import (
     ApplyBudget,
     ApplyClaimTemplate,
     ApplyService,
+    ApplyTemplate,
     CreateDeployment,
     CreateJob,
     DeleteBudget,
@@ -59,6 +60,7 @@ class Deployment:
     replicas: int = 0
     version: int = 1
     rendered: str = ""
+    templated: bool = False
 
 
 @dataclass(kw_only=True)
@@ -283,6 +285,7 @@ class Cluster:
                     replicas=item.replicas,
                     created_at=item.created_at,
                     rendered=item.rendered,
+                    templated=item.templated,
                 )
                 for item in self.deployments.values()
             ),
@@ -458,6 +461,13 @@ class Cluster:
                     revision = self.manifest["spec"]["model"]["revision"]
                     if revision in self.behaviour:
                         self.behaviour[meta["labels"]["imageedit.dev/revision"]] = self.behaviour[revision]
+            case ApplyTemplate():
+                meta = action.manifest["metadata"]
+                item = self.deployments.get(meta["name"])
+                if item is not None and (item.uid, str(item.version)) == (meta["uid"], meta["resourceVersion"]):
+                    assert not item.replicas, "a template under pods restarts them"
+                    assert not [pod for pod in self.pods if pod.hash == item.hash]
+                    item.templated, item.version = True, item.version + 1
             case ScaleDeployment():
                 item = self.deployments.get(action.name)
                 if item is not None and (item.uid, str(item.version)) == (action.uid, action.resource_version):

@@ -56,7 +56,7 @@ VALUES: dict[str, Any] = {"f:spec": {"f:finalizers": {'v:"a"': {}}}}
     ],
 )
 def test_a_field_of_others_is_one_that_we_do_not_own_too(entries: Any, fields: Any) -> None:
-    assert of_others({"managedFields": entries}, ours="ours") == fields
+    assert of_others({"managedFields": entries}, ours=("ours",)) == fields
 
 
 def test_many_fields_are_said_in_a_few_words() -> None:

@@ -163,6 +163,28 @@ class MemoryKube:
             raise ApiError(status=409, reason="Conflict", message=f"{name} has another uid")
         return self._write("apply", resource, namespace, name, manifest)
 
+    async def apply_beside(
+        self,
+        resource: Resource,
+        namespace: str,
+        manifest: Mapping[str, Any],
+        *,
+        manager: str,
+        dry_run: bool,
+        force: bool = False,
+    ) -> Manifest:
+        name = manifest["metadata"]["name"]
+        self._called("try" if dry_run else "apply", resource, name)
+        self.bodies.append(manifest)
+        found = self.objects.get((resource, namespace, name))
+        if found is None:
+            raise ApiError(status=404, reason="NotFound", message=f"{name} not found")
+        if not dry_run:
+            merge(found, {"spec": manifest["spec"]})
+            entry = {"manager": manager, "operation": "Apply", "fieldsV1": {"f:spec": {"f:template": {}}}}
+            found["metadata"].setdefault("managedFields", []).append(entry)
+        return copy.deepcopy(found)
+
     async def patch(
         self,
         resource: Resource,

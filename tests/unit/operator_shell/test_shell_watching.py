@@ -12,7 +12,7 @@ import pytest
 from imageedit_operator.core.manifests import OWNER_UID, RENDERED
 from imageedit_operator.core.observed import ObservedDeployment, ObservedPod
 from imageedit_operator.kopf_setup import Scope, build_registry, build_settings
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
+from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, TEMPLATE_MANAGER, Resource
 from imageedit_operator.kube.parsing import parse_deployment, parse_pod
 from imageedit_operator.wake_ups import SELECTOR, SOON_S, Sights, keys_for
 from imageedit_operator.workqueue import Key
@@ -109,11 +109,11 @@ def test_what_is_gone_is_looked_at_once_and_forgotten(resource: Resource, manife
     assert sights.delay_s(resource, manifest, gone=False) == first
 
 
-def written_by(manager: str) -> list[dict[str, Any]]:
+def written_by(manager: str, operation: str = "Update") -> list[dict[str, Any]]:
     """What the apiserver records of somebody who wrote the replicas and the image of a Deployment."""
     template: dict[str, Any] = {"f:spec": {"f:containers": {'k:{"name":"server"}': {"f:image": {}}}}}
     fields = {"f:spec": {"f:replicas": {}, "f:template": template}}
-    return [{"manager": manager, "operation": "Update", "fieldsV1": fields}]
+    return [{"manager": manager, "operation": operation, "fieldsV1": fields}]
 
 
 def condition(kind: str, status: str, **more: Any) -> list[dict[str, Any]]:
@@ -197,6 +197,7 @@ DEPLOYMENT_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "replicas": (deployment(), deployment(replicas=2)),
     "created_at": (deployment(), changed(deployment(), creationTimestamp="2026-11-30T03:01:00Z")),
     "rendered": (deployment(), changed(deployment(), annotations={RENDERED: "other"})),
+    "templated": (deployment(), changed(deployment(), managedFields=written_by(TEMPLATE_MANAGER, "Apply"))),
     "refused": (deployment(), {**deployment(), "status": {"conditions": REFUSED}}),
     "changed": (deployment(), changed(deployment(), managedFields=written_by("kubectl"))),
     "scaled_by": (deployment(), changed(deployment(), managedFields=written_by("kubectl"))),

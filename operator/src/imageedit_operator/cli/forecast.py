@@ -9,6 +9,7 @@ from typing import Any
 from imageedit_operator.cli.model import Model
 from imageedit_operator.core.actions import (
     Action,
+    ApplyTemplate,
     CreateDeployment,
     CreateJob,
     DeleteDeployment,
@@ -139,6 +140,8 @@ def _note(notes: _Notes, action: Action, at_s: float) -> None:
     match action:
         case CreateDeployment(manifest=manifest):
             words = f"creates Deployment {manifest['metadata']['name']}"
+        case ApplyTemplate(manifest=manifest):
+            words = f"applies spec.template to Deployment {manifest['metadata']['name']}"
         case ScaleDeployment(name=name, replicas=replicas, why=why):
             words = f"scales {name} to {replicas}: {why}"
         case CreateJob(place=place):

@@ -11,6 +11,7 @@ from imageedit_operator.core.actions import (
     Action,
     ApplyClaimTemplate,
     ApplyService,
+    ApplyTemplate,
     CreateDeployment,
     CreateJob,
     DeleteDeployment,
@@ -121,6 +122,9 @@ class Model:
                 self._claims = True
             case CreateDeployment(manifest=manifest):
                 self._create(manifest)
+            case ApplyTemplate(manifest=manifest):
+                name = manifest["metadata"]["name"]
+                self.deployments[name] = replace(self.deployments[name], templated=True)
             case ScaleDeployment(name=name, replicas=replicas):
                 self.deployments[name] = replace(self.deployments[name], replicas=replicas)
             case LabelDeployment(name=name):

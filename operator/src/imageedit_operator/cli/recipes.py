@@ -16,7 +16,9 @@ from imageedit_operator.kube.status import merge_diff
 Raw = Mapping[str, Any]
 
 PARTS = ("model", "server", "accelerator")
-"""The parts of a spec that a revision is made of."""
+"""The parts of a spec that every revision is made of."""
+TEMPLATE = "template"
+"""The part that most have not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,22 +51,28 @@ def changes(before: Raw, after: Raw) -> tuple[Change, ...]:
 def rollback_patch(manifest: Raw, recipe: Raw) -> dict[str, Any]:
     """The merge patch that makes the resource ask for the recipe's revision again.
 
-    It writes model, server and accelerator whole, and the restart annotation, and nothing else; the
+    It writes model, server, accelerator and template whole, and the restart annotation, and nothing else; the
     version makes the apiserver refuse it when somebody else wrote meanwhile.
     """
     spec = manifest["spec"]
-    patch = {part: merge_diff(spec.get(part) or {}, recipe[part]) for part in PARTS}
+    patch: dict[str, Any] = {part: merge_diff(spec.get(part) or {}, recipe[part]) for part in PARTS}
+    if recipe.get(TEMPLATE) or spec.get(TEMPLATE):
+        template = recipe.get(TEMPLATE)
+        patch[TEMPLATE] = merge_diff(spec.get(TEMPLATE) or {}, template) if template else None
     metadata: dict[str, Any] = {"resourceVersion": manifest["metadata"]["resourceVersion"]}
     present = (manifest["metadata"].get("annotations") or {}).get(RESTARTED_AT)
     if present != recipe.get("restartedAt"):
         metadata["annotations"] = {RESTARTED_AT: recipe.get("restartedAt")}
-    return {"metadata": metadata, "spec": {part: body for part, body in patch.items() if body}}
+    return {"metadata": metadata, "spec": {part: body for part, body in patch.items() if body or body is None}}
 
 
 def makes(manifest: Raw, recipe: Raw, hash_: str) -> bool:
     """Whether the resource with this recipe in it is the revision `hash_` for this operator."""
     wanted = copy.deepcopy(dict(manifest))
     wanted["spec"] |= {part: recipe[part] for part in PARTS}
+    wanted["spec"].pop(TEMPLATE, None)
+    if recipe.get(TEMPLATE):
+        wanted["spec"][TEMPLATE] = recipe[TEMPLATE]
     annotations = {**(wanted["metadata"].get("annotations") or {})}
     annotations.pop(RESTARTED_AT, None)
     if recipe.get("restartedAt"):

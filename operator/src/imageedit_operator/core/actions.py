@@ -53,6 +53,16 @@ class CreateDeployment:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ApplyTemplate:
+    """Server-side apply of `spec.template` as the second field manager, without force.
+
+    Only over the Deployment of the uid and resourceVersion in its metadata, which has no pods.
+    """
+
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ScaleDeployment:
     """Set `spec.replicas`; refused when uid or resourceVersion differ."""
 
@@ -157,6 +167,7 @@ Action: TypeAlias = (
     | ApplyBudget
     | DeleteBudget
     | CreateDeployment
+    | ApplyTemplate
     | ScaleDeployment
     | LabelDeployment
     | DeleteDeployment

@@ -60,12 +60,14 @@ def claims(resource: ImageEditDeployment, observed: Observed) -> tuple[Action, .
 
 def create(resource: ImageEditDeployment, hash_: str, *, replicas: int) -> tuple[Action, ...]:
     """The Deployment of the spec's revision."""
-    return (CreateDeployment(manifest=manifests.deployment(resource, hash_, replicas=replicas)),)
+    made = manifests.deployment(resource, hash_, replicas=replicas)
+    return (CreateDeployment(manifest=made),)
 
 
 # | of this resource there is             | the start is held | the new Deployment's replicas |
 # | a Deployment, or a pod, of any kind   | any               | none: the rollout decides     |
-# | nothing                               | paused, no copies | none                          |
+# | nothing                               | paused, no copies,| none                          |
+# |                                       | spec.template     |                               |
 # | nothing                               | no                | all that are wanted           |
 def first_replicas(owned: Sequence[ObservedDeployment], pods: Sequence[ObservedPod], *, held: bool, wanted: int) -> int:
     """With nothing to replace there is nothing to weigh, so the first revision need not be scaled by a later plan."""

@@ -44,7 +44,8 @@ REASONS = frozenset(
         # what others did to the children
         "AsWritten", "FieldsChanged", "Orphaned",
         # faults of pods and of names
-        *ADVICE, "PrefetchFailed", "NameConflict", "InvalidSpec", "WriteRefused", "RolledBack", "NoProgress",
+        *ADVICE, "PrefetchFailed", "NameConflict", "InvalidSpec", "WriteRefused",
+        "TemplateConflict", "TemplateInvalid", "RolledBack", "NoProgress",
         # faults of nodes
         "DeviceUnhealthy", "UnexpectedAdmission", "RuntimeClassMissing", "FailedCreate",
         # scaling

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 Raw = Mapping[str, Any]
@@ -19,19 +19,27 @@ def scaled_by(metadata: Raw) -> str:
     return "" if last is None else str(last.get("manager") or "somebody")
 
 
-def of_others(metadata: Raw, *, ours: str) -> dict[Path, str]:
-    """The fields of the spec that others wrote and the manager `ours` does not own, with who it was.
+def applied_by(metadata: Raw, manager: str) -> bool:
+    """Whether this manager has applied anything of the spec."""
+    entries = (
+        item for item in _entries(metadata) if item.get("manager") == manager and item.get("operation") == "Apply"
+    )
+    return any(path[0] == "spec" for entry in entries for path in _leaves(entry.get("fieldsV1") or {}))
+
+
+def of_others(metadata: Raw, *, ours: Collection[str]) -> dict[Path, str]:
+    """The fields of the spec that others wrote and none of the managers `ours` owns, with who it was.
 
     A field that somebody took away leaves no trace here: `core.taken` finds it.
     """
     written: dict[Path, str] = {}
     for entry in _entries(metadata):
         fields = (entry.get("fieldsV1") or {}).get("f:spec")
-        if fields and entry.get("manager") != ours:
+        if fields and entry.get("manager") not in ours:
             written |= dict.fromkeys(_leaves({"f:spec": fields}), str(entry.get("manager") or "somebody"))
     if not written:
         return {}  # by far the most: what is ours, which is long, need not be read
-    mine = (entry.get("fieldsV1") or {} for entry in _entries(metadata) if entry.get("manager") == ours)
+    mine = (entry.get("fieldsV1") or {} for entry in _entries(metadata) if entry.get("manager") in ours)
     own = {path for fields in mine for path in _leaves(fields)}
     return {path: manager for path, manager in sorted(written.items()) if path not in own}
 

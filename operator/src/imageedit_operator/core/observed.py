@@ -62,6 +62,8 @@ class ObservedDeployment:
     created_at: float
     rendered: str = ""
     """Digest of the pod template that was written; empty when an earlier operator wrote it."""
+    templated: bool = False
+    """`spec.template` was applied to it, by its own field manager."""
     refused: str = ""
     """Why its ReplicaSet cannot create pods, in the apiserver's words; may be old."""
     changed: tuple[str, ...] = ()
@@ -73,6 +75,15 @@ class ObservedDeployment:
     owned: bool = True
     """False when an object of this name exists that another owner controls."""
     foreign_owner: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Refusal:
+    """The apiserver's no to `spec.template`."""
+
+    message: str
+    contested: Mapping[str, str] = field(default_factory=dict)
+    """Fields that another manager owns with another value, and its name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -260,6 +271,8 @@ class Observed:
 
     deployments: tuple[ObservedDeployment, ...] = ()
     pods: tuple[ObservedPod, ...] = ()
+    template_refusal: Refusal | None = None
+    """What a try of `spec.template` was answered with; asked only while it is still to be applied."""
     service_exists: bool = False
     service_uid: str = ""
     service_matches: bool = False

@@ -29,6 +29,7 @@ from imageedit_operator.core import (
     status,
     sweep,
     target,
+    template,
     unwritten,
 )
 from imageedit_operator.core.actions import Action, DeletePod, DrainPod, Plan, ScaleDeployment, SetDeletionCost, SetGate
@@ -66,6 +67,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     outdated = children.outdated(resource, observed, hash_, target=goal.revision)
     owned = tuple(item for item in owned if item is not outdated)
     kept = {item.revision_hash for item in owned}
+    bare = template.unfinished(resource, owned, observed.pods, hash_) if goal.revision == hash_ else None
     revisions = history.revisions(observed.status, owned, observed.pods, _entry(resource, hash_))
     deadline_s = expectations.deadline_s(resource.rollout.progress_deadline_s, observed.status)
     owned_pods = tuple(pod for pod in observed.pods if pod.revision_hash in kept)
@@ -89,10 +91,12 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     conflict = children.name_conflict(resource, observed, hash_)
     wanted, decision, scaling = demand.wanted_pods(resource, observed, memory.scaling, owned, ours, now=now)
     groups = fleet.groups(owned, ours, drain_timeout_s=resource.rollout.drain_timeout_s)
-    reserve = target.last_good(observed.status) if resource.rollout.paused or copies.missing else ""
+    waits = resource.rollout.paused or copies.missing or bare is not None
+    reserve = target.last_good(observed.status) if waits else ""
     pods = fleet.assemble(goal.revision, groups, ours, reserve=reserve)
     before = record.read(observed.status)
     held = _hold(resource, observed, pods, goal=goal, prefetching=copies.words, before=before, wanted=wanted, now=now)
+    unfit = template.trouble(observed.template_refusal) if bare is not None else None
     uncopied = copies.trouble if held is not None and held.reason == "Prefetching" else None
     trouble = fleet.first_trouble(pods) if pods is not None else None
     canary = held.new_pods(wanted) if held is not None and held.pods is not None else None
@@ -104,11 +108,13 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         resource_name=resource.accelerator.extended_resource,
         hold=held,
         stepped_at=followed.stepped_at,
+        whole=bare is None,
     )
     ill = sickness.assess(ours, pods, terms, observed.status, wanted=wanted, now=now)
     terms = replace(terms, relief=ill.relief)
     step = rollout.step(pods, terms, wanted=wanted, now=now) if pods is not None else Step(actions=(), mode="Steady")
-    first = children.first_replicas(owned, observed.pods, held=held is not None, wanted=wanted)
+    at_none = held is not None or resource.template.given
+    first = children.first_replicas(owned, observed.pods, held=at_none, wanted=wanted)
     actions = (
         *children.service(resource, observed),
         *children.labels(observed),
@@ -121,13 +127,14 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     )
     actions += gates.changes(
         ours,
-        revisions=kept,
+        revisions=kept - ({hash_} if bare is not None else set()),
         leaving=_leaving(actions),
         settling={group.deployment.revision_hash for group in groups if group.settling or _shrinks(group, actions)},
     )
     needed = {hash_, goal.revision, target.last_good(observed.status)}
     actions += history.forget(owned, observed.pods, keep=needed, limit=resource.history_limit)
-    # Last: where the apiserver refuses a budget or a Job, everything else is done all the same.
+    # Last: where the apiserver refuses one of these, everything else is done all the same.
+    actions += template.finish(resource, bare, observed.pods, observed.template_refusal)
     actions += budget.changes(
         resource, observed.budgets, owned, ours, free=demand.free_places(resource, observed), now=now
     )
@@ -147,7 +154,7 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         pods,
         step,
         decision=decision,
-        trouble=conflict or trouble or uncopied,
+        trouble=conflict or unfit or trouble or uncopied,
         wanted=wanted,
         goal=goal,
         spec_hash=hash_,

@@ -100,7 +100,8 @@ def progressing(  # noqa: PLR0911, PLR0912 - one return a row
 ) -> Answer:
     """Whether something is under way."""
     if situation.trouble is not None:
-        stopped = "; the rollout stops here and the old revision serves on" if situation.mode == "Stopped" else ""
+        stands = situation.mode == "Stopped" or (situation.mode == "Template" and situation.serving)
+        stopped = "; the rollout stops here and the old revision serves on" if stands else ""
         return Answer(status=False, reason=situation.trouble.reason, message=situation.trouble.message + stopped)
     if situation.complete:
         return _complete(situation)
@@ -186,6 +187,7 @@ _HOW = {
     "Recreate": "all old pods leave before the new ones start",
     "Steady": "the new pods start",
     "Stopped": "stopped",
+    "Template": "its Deployment gets spec.template first",
     "Paused": "paused",
     "Prefetch": "held until copies of the model are there",
     "Canary": "held at its canary",

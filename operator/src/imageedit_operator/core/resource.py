@@ -23,6 +23,7 @@ from imageedit_operator.core.prefetch_spec import Prefetch, parse_prefetch
 from imageedit_operator.core.rollout_spec import Rollout, parse_rollout
 from imageedit_operator.core.server_spec import Server, parse_server
 from imageedit_operator.core.service_spec import ServiceSpec, parse_service
+from imageedit_operator.core.template_spec import Template, parse_template
 
 POLICIES = ("QueueDepth",)
 AUTO = AutoInjection()
@@ -97,6 +98,7 @@ class ImageEditDeployment:
     history_limit: int
     """Deployments of earlier revisions that are kept at no replicas."""
     service: ServiceSpec = field(default_factory=ServiceSpec)
+    template: Template = field(default_factory=Template)
     restarted_at: str = ""
     """Any text; a change of it rolls."""
     promoted: str = ""
@@ -129,6 +131,7 @@ def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditD
         rollout=parse_rollout(mapping(spec, "rollout", "spec.rollout", optional=True)),
         history_limit=integer(spec, "revisionHistoryLimit", "spec.revisionHistoryLimit", default=3, low=0, high=10),
         service=parse_service(mapping(spec, "service", "spec.service", optional=True)),
+        template=parse_template(spec),
         restarted_at=_annotation(metadata, RESTARTED_AT),
         promoted=_annotation(metadata, PROMOTED),
         scaled_by=scaled_by(metadata),

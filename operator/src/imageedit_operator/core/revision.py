@@ -22,6 +22,7 @@ def revision_hash(resource: ImageEditDeployment) -> str:
     | spec.model.* | rolls |
     | spec.server.* | rolls |
     | spec.accelerator.* | rolls |
+    | spec.template.* | rolls |
     | annotation imageedit.dev/restarted-at | rolls |
     | other fields of spec | takes effect on the pods that run |
     | metadata, labels and the operator's own version | nothing |
@@ -42,6 +43,7 @@ def recipe(resource: ImageEditDeployment) -> str:
         "model": resource.model.manifest(),
         "server": resource.server.manifest(),
         "accelerator": resource.accelerator.manifest(),
+        **({"template": resource.template.manifest()} if resource.template.given else {}),
         **({"restartedAt": resource.restarted_at} if resource.restarted_at else {}),
     }
     return json.dumps(made, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -116,5 +118,6 @@ def _identity(resource: ImageEditDeployment) -> dict[str, Any]:
             *(accelerator.device, accelerator.resource_name, accelerator.count),
             *([accelerator.additions()] if accelerator.additions() else []),
         ],
+        **({"template": resource.template.manifest()} if resource.template.given else {}),
         **({"restarted": resource.restarted_at} if resource.restarted_at else {}),
     }

@@ -29,6 +29,8 @@ class Terms:
     """When the rollout moved last, as the status remembers it."""
     relief: Relief | None = None
     """The pod on a sick card that gives way now."""
+    whole: bool = True
+    """The wanted revision's Deployment has all of its pod template."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,12 +39,13 @@ class Step:
 
     actions: tuple[Action, ...]
     mode: str
-    """Steady, Surge, InPlace, Recreate, Stopped, Paused, Prefetch or Canary."""
+    """Steady, Surge, InPlace, Recreate, Template, Stopped, Paused, Prefetch or Canary."""
     outage: bool = False
     """This step drains the last warm pod before its replacement is warm."""
 
 
 # | strategy | the replacement                          | old pods that may drain now                         |
+# | any      | its Deployment lacks spec.template       | none, it stands without pods of the new revision    |
 # | any      | in trouble while an old pod serves       | none, it stands (a lower total still drains)        |
 # | any      | paused, copies missing, or canary holds  | none, it stands (a lower total still drains)        |
 # | any      | (old pods that cannot serve)             | all of them, at once, without drain                 |
@@ -62,6 +65,8 @@ class Step:
 def step(fleet: Fleet, terms: Terms, *, wanted: int, now: float) -> Step:
     """The next actions towards `wanted` pods, all of the wanted revision."""
     hold = terms.hold
+    if not terms.whole:
+        return Step(actions=stand(fleet, wanted=wanted, most_new=0, keep_old=0, now=now), mode="Template")
     if _is_stopped(fleet):
         keep = hold.old_pods(wanted) if hold is not None else 0
         return Step(actions=stand(fleet, wanted=wanted, most_new=wanted, keep_old=keep, now=now), mode="Stopped")
@@ -75,9 +80,12 @@ def step(fleet: Fleet, terms: Terms, *, wanted: int, now: float) -> Step:
 _HELD = {"Paused": "Paused", "Prefetching": "Prefetch", "CanaryHold": "Canary"}
 
 
-def stands(fleet: Fleet | None, hold: Hold | None, *, wanted: int) -> bool:
-    """Whether no pod is replaced by one of another revision for now: a bad pod, a pause, a canary."""
-    return fleet is not None and (_is_stopped(fleet) or (hold is not None and _is_held(fleet, hold, wanted)))
+def stands(fleet: Fleet | None, terms: Terms, *, wanted: int) -> bool:
+    """Whether no pod is replaced by one of another revision for now: a template, a bad pod, a pause, a canary."""
+    if fleet is None:
+        return False
+    held = terms.hold is not None and _is_held(fleet, terms.hold, wanted)
+    return not terms.whole or _is_stopped(fleet) or held
 
 
 def _is_stopped(fleet: Fleet) -> bool:

@@ -51,7 +51,7 @@ def assess(
 ) -> Sickness:
     """What to do about sick cards; `pods` are ours, marked by sick_cards."""
     cards, cases = terms.cards, relief.read(status)
-    stands = rollout.stands(fleet, terms.hold, wanted=wanted)
+    stands = rollout.stands(fleet, terms, wanted=wanted)
     suspected = sick_cards.suspects(pods, cards)
 
     def way(pod: ObservedPod) -> str:

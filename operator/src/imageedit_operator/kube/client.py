@@ -8,7 +8,8 @@ operator handles few kinds, and raw JSON costs neither their memory nor a discov
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -23,12 +24,16 @@ from imageedit_operator.kube.login import Login
 from imageedit_operator.kube.patience import Patience
 
 FIELD_MANAGER = "imageedit-operator"
+TEMPLATE_MANAGER = "imageedit-operator-template"
+"""Applies `spec.template`: what it and the first one both set is a conflict, and nobody's value wins in silence."""
 PAGE_SIZE = 500
 NO_VERSION = "1"
 """No object has this version. An apply that asks for it creates what is not there and is refused over what is;
 unlike a POST it leaves the fields to the manager of later applies, which can then take them away again."""
 UNAUTHORIZED = 401
+_APPLY = "application/apply-patch+yaml"
 _WHOLE = "application/json"
+_MANAGER = re.compile(r'conflict with "([^"]*)"')
 _METADATA_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 Manifest: TypeAlias = dict[str, Any]
@@ -97,6 +102,23 @@ class Kube(Protocol):
 
         `uid` is a precondition: only over this object, or, where it is empty, only where there is none yet;
         else an ApiError with `conflict`. None = over whatever is there.
+        """
+        ...
+
+    async def apply_beside(
+        self,
+        resource: Resource,
+        namespace: str,
+        manifest: Mapping[str, Any],
+        *,
+        manager: str,
+        dry_run: bool,
+        force: bool = False,
+    ) -> Manifest:
+        """Server-side apply as another field manager; a dry run stores nothing.
+
+        Without force, what others own with another value is an ApiError with `contested`; `metadata.uid` and
+        `metadata.resourceVersion` are preconditions.
         """
         ...
 
@@ -208,7 +230,22 @@ class KubeClient:
         query = {**self._writing, "force": "true"}
         expected = {} if uid is None else {"uid": uid} if uid else {"resourceVersion": NO_VERSION}
         body = {**manifest, "metadata": {**manifest["metadata"], **expected}}
-        return await self._request("apply", path, query=query, body=body, content="application/apply-patch+yaml")
+        return await self._request("apply", path, query=query, body=body, content=_APPLY)
+
+    async def apply_beside(
+        self,
+        resource: Resource,
+        namespace: str,
+        manifest: Mapping[str, Any],
+        *,
+        manager: str,
+        dry_run: bool,
+        force: bool = False,
+    ) -> Manifest:
+        path = _path(resource, namespace, manifest["metadata"]["name"])
+        trying = {"dryRun": "All"} if dry_run else self._trying
+        query = {"fieldManager": manager, "fieldValidation": "Strict", "force": str(force).lower(), **trying}
+        return await self._request("apply", path, query=query, body=manifest, content=_APPLY)
 
     async def patch(
         self,
@@ -333,13 +370,22 @@ def _decode(verb: str, path: str, status: int, headers: Mapping[str, str], data:
         status = status if status >= 400 else 502
     if status < 400:
         return answer
+    causes = (answer.get("details") or {}).get("causes") or []
     raise ApiError(
         status=status,
         reason=str(answer.get("reason") or f"Http{status}"),
         message=str(answer.get("message") or f"{verb} {path} failed"),
         retry_after_s=_retry_after_s(headers, answer),
-        fields=frozenset(str(cause.get("field")) for cause in (answer.get("details") or {}).get("causes") or []),
+        fields=frozenset(str(cause.get("field")) for cause in causes),
+        contested=_contested(causes),
     )
+
+
+def _contested(causes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Fields of an apply that other managers own, and who: `conflict with "kubectl" using apps/v1`."""
+    found = [cause for cause in causes if cause.get("reason") == "FieldManagerConflict"]
+    named = {str(cause.get("field")): _MANAGER.search(str(cause.get("message"))) for cause in found}
+    return {field: "another manager" if match is None else match[1] for field, match in named.items()}
 
 
 def _retry_after_s(headers: Mapping[str, str], answer: Mapping[str, Any]) -> float:

@@ -19,6 +19,7 @@ from imageedit_operator.core.actions import (
     ApplyBudget,
     ApplyClaimTemplate,
     ApplyService,
+    ApplyTemplate,
     CreateDeployment,
     CreateJob,
     DeleteBudget,
@@ -43,6 +44,7 @@ from imageedit_operator.kube.client import (
     JOBS,
     PODS,
     SERVICES,
+    TEMPLATE_MANAGER,
     Kube,
     Manifest,
     Resource,
@@ -59,6 +61,8 @@ LONGEST_NOTE = 1000
 
 MOVES_CARDS = (ScaleDeployment, CreateDeployment, DeleteDeployment, DeletePod)
 
+WRITES_WHOLE = (ApplyService, ApplyClaimTemplate, ApplyBudget, CreateDeployment, ApplyTemplate, CreateJob)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:
@@ -73,7 +77,9 @@ class Subject:
 
 def describe(action: Action) -> str:
     """The action for the log: its values, of a manifest only the name."""
-    if isinstance(action, ApplyService | ApplyClaimTemplate | ApplyBudget | CreateDeployment | CreateJob):
+    if isinstance(
+        action, ApplyService | ApplyClaimTemplate | ApplyBudget | CreateDeployment | ApplyTemplate | CreateJob
+    ):
         return f"{type(action).__name__}(name={action.manifest['metadata']['name']!r})"
     return repr(action)
 
@@ -123,6 +129,8 @@ class Executor:
                 return kube.delete(BUDGETS, namespace, name, uid=uid, resource_version=version)
             case CreateDeployment(manifest=manifest):
                 return self._create_deployment(subject, manifest)
+            case ApplyTemplate(manifest=manifest):
+                return kube.apply_beside(DEPLOYMENTS, namespace, manifest, manager=TEMPLATE_MANAGER, dry_run=False)
             case ScaleDeployment(name=name, uid=uid, resource_version=version, replicas=replicas):
                 body = {"metadata": {"uid": uid, "resourceVersion": version}, "spec": {"replicas": replicas}}
                 return kube.patch(DEPLOYMENTS, namespace, name, body)
@@ -152,7 +160,10 @@ class Executor:
         self._on_applied(kind, Key(subject.namespace, subject.name), stored)
 
     async def _create_deployment(self, subject: Subject, manifest: Mapping[str, Any]) -> None:
-        """Never over what is there: a revision's template is written once and never again."""
+        """Never over what is there: a revision's template is written once and never again.
+
+        Who POSTs owns the apiserver's defaults too, and each of them would be a conflict with `spec.template`.
+        """
         try:
             await self._kube.apply(DEPLOYMENTS, subject.namespace, manifest, uid="")
         except ApiError as error:

@@ -30,6 +30,7 @@ from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import deployment_name, revision_hash
 from imageedit_operator.errors import ApiError
 from imageedit_operator.http_reading import read_bounded
+from imageedit_operator.kube import template_trial
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, SERVICES, Kube, Manifest, Resource
@@ -107,10 +108,12 @@ class Observer:
         )
         nodes = await self._nodes(resource)
         queue = await self._queue(resource, pods)
+        refusal = await template_trial.refusal(self._kube, resource, deployments, pods)
         wanted = manifests.service(resource)
         return Observed(
             deployments=deployments,
             pods=pods,
+            template_refusal=refusal,
             service_exists=service is not None,
             service_uid=service["metadata"]["uid"] if service is not None else "",
             service_matches=service is not None and service_matches(wanted, service),
@@ -243,7 +246,7 @@ async def ask_warmz(
 
 
 def _labels_of_the_next_pod(resource: ImageEditDeployment) -> Mapping[str, str]:
-    return {**manifests.labels(resource), REVISION_LABEL: revision_hash(resource)}
+    return {**manifests.labels(resource), REVISION_LABEL: revision_hash(resource), **resource.template.labels}
 
 
 def _labels(resource: ImageEditDeployment) -> str:

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from imageedit_operator.core.managed_fields import of_others, words
+from imageedit_operator.core.managed_fields import applied_by, of_others, words
 from imageedit_operator.core.manifests import OWNER_UID, RENDERED
 from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
 from imageedit_operator.core.taken import away
 from imageedit_operator.kube.card_names import held_cards, unhealthy_cards
-from imageedit_operator.kube.client import FIELD_MANAGER
+from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER
 from imageedit_operator.kube.quantities import requested_by
 
 REVISION_LABEL = "imageedit.dev/revision"
@@ -42,7 +42,7 @@ def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
     """One Deployment; `owned` when the resource with `owner_uid` is its controller."""
     metadata = raw["metadata"]
     owner = foreign_owner(raw, owner_uid=owner_uid)
-    written = of_others(metadata, ours=FIELD_MANAGER)
+    written = of_others(metadata, ours=(FIELD_MANAGER, TEMPLATE_MANAGER))
     scaled_by = written.pop(("spec", "replicas"), "")
     return ObservedDeployment(
         name=metadata["name"],
@@ -52,6 +52,7 @@ def parse_deployment(raw: Raw, *, owner_uid: str) -> ObservedDeployment:
         replicas=(raw.get("spec") or {}).get("replicas", 1),
         created_at=epoch_s(metadata.get("creationTimestamp")),
         rendered=(metadata.get("annotations") or {}).get(RENDERED, ""),
+        templated=applied_by(metadata, TEMPLATE_MANAGER),
         refused=_refused(raw),
         changed=words(written),
         scaled_by=scaled_by,
@@ -117,7 +118,7 @@ def service_matches(wanted: Raw, live: Raw) -> bool:
 
 def changed_fields(wanted: Raw, live: Raw) -> tuple[str, ...]:
     """Parts of the spec that we apply and others wrote to, and who, and fields that somebody took away, in words."""
-    written = of_others(live["metadata"], ours=FIELD_MANAGER)
+    written = of_others(live["metadata"], ours=(FIELD_MANAGER,))
     ours = {path: who for path, who in written.items() if path[1:] and path[1].split("[")[0] in wanted["spec"]}
     return words(ours, away(wanted, live, ours=FIELD_MANAGER))
 
