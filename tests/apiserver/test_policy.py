@@ -89,6 +89,42 @@ def refusal(kubectl: Kubectl, manifest: dict[str, Any]) -> str:
 
 HOST_SOURCE: dict[str, Any] = {"model.source": {"hostPath": {"path": "/etc"}}}
 
+
+def template(**pod: Any) -> dict[str, Any]:
+    return {"template": {"spec": pod}}
+
+
+def secured(**context: Any) -> dict[str, Any]:
+    return template(containers=[{"name": "a"}, {"name": "b", "securityContext": context}])
+
+
+OF_TEMPLATES: dict[str, list[dict[str, Any]]] = {
+    "a hostPath in spec.template.spec.volumes reaches a folder of the node": [
+        template(volumes=[{"name": "a", "emptyDir": {}}, {"name": "b", "hostPath": {"path": "/etc"}}]),
+    ],
+    "in spec.template share what belongs to the node": [
+        template(hostNetwork=True),
+        template(hostPID=True),
+        template(hostIPC=True),
+        template(containers=[{"name": "a", "ports": [{"containerPort": 1}, {"containerPort": 2, "hostPort": 2}]}]),
+        template(initContainers=[{"name": "a", "ports": [{"containerPort": 2, "hostPort": 2}]}]),
+    ],
+    "a securityContext in spec.template may not be privileged": [
+        secured(privileged=True),
+        secured(capabilities={"add": ["SYS_ADMIN"]}),
+        secured(procMount="Unmasked"),
+        secured(seLinuxOptions={"type": "spc_t"}),
+        secured(windowsOptions={"hostProcess": True}),
+        secured(seccompProfile={"type": "Unconfined"}),
+        secured(appArmorProfile={"type": "Unconfined"}),
+        template(initContainers=[{"name": "a", "securityContext": {"privileged": True}}]),
+        template(securityContext={"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}),
+        template(securityContext={"seccompProfile": {"type": "Unconfined"}}),
+        {"template": {"metadata": {"annotations": {"container.apparmor.security.beta.kubernetes.io/a": "unconfined"}}}},
+    ],
+}
+"""What the policy says, and templates that make it say so."""
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (HOST_SOURCE, "spec.model.source.hostPath reads a folder of the node"),
     (
@@ -103,6 +139,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"accelerator.injection": "Privileged"}, "spec.accelerator.injection Privileged gives the pod every card"),
     ({"server.serviceAccountName": "edit"}, "spec.server.serviceAccountName may be left out, or be one of default"),
     ({"accelerator.driverRoot": "/opt/driver"}, "spec.accelerator.driverRoot is mounted from the node"),
+    *((change, words) for words, changes in OF_TEMPLATES.items() for change in changes),
 ]
 
 PASSES: list[dict[str, Any]] = [
@@ -114,21 +151,28 @@ PASSES: list[dict[str, Any]] = [
     {"accelerator": {"injection": "DRA"}},
     {"accelerator": {"injection": "Runtime", "runtimeClassName": "ascend"}},
     {"server.serviceAccountName": "default"},
+    {"template": {"metadata": {"labels": {"team": "a"}, "annotations": {"a": "b"}}}},
+    template(hostNetwork=False, volumes=[{"name": "a", "csi": {"driver": "d"}}], securityContext={"runAsUser": 1000}),
+    template(containers=[{"name": "a", "ports": [{"containerPort": 1}], "securityContext": {"privileged": False}}]),
+    secured(capabilities={"drop": ["ALL"]}, seccompProfile={"type": "RuntimeDefault"}),
 ]
 
 
-@pytest.mark.parametrize(("changes", "words"), REFUSED, ids=[next(reversed(changes)) for changes, _ in REFUSED])
+IDS = [f"{next(reversed(changes))}-{at}" for at, (changes, _) in enumerate(REFUSED)]
+
+
+@pytest.mark.parametrize(("changes", "words"), REFUSED, ids=IDS)
 def test_what_reaches_the_node_is_refused_with_words(kubectl: Kubectl, changes: dict[str, Any], words: str) -> None:
     assert words in refusal(kubectl, resource(changes))
 
 
-@pytest.mark.parametrize("changes", PASSES, ids=[str(list(changes)) for changes in PASSES])
+@pytest.mark.parametrize("changes", PASSES, ids=[f"{list(changes)}-{at}" for at, changes in enumerate(PASSES)])
 def test_what_does_not_reach_the_node_passes(kubectl: Kubectl, changes: dict[str, Any]) -> None:
     try_out(kubectl, resource(changes))
 
 
 @pytest.mark.parametrize("namespace", [EXEMPT, LAX])
-@pytest.mark.parametrize("changes", [changes for changes, _ in REFUSED], ids=[next(reversed(c)) for c, _ in REFUSED])
+@pytest.mark.parametrize("changes", [changes for changes, _ in REFUSED], ids=IDS)
 def test_what_an_administrator_allows_passes(kubectl: Kubectl, namespace: str, changes: dict[str, Any]) -> None:
     try_out(kubectl, resource(changes, namespace=namespace))
 
