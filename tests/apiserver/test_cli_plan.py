@@ -30,7 +30,7 @@ async def namespace_of(plane: ControlPlane, *, existing: bool = True) -> str:
         namespace = await new_namespace(kube)
         if existing:
             stored = parse(await create_resource(kube, namespace))
-            await kube.apply(DEPLOYMENTS, namespace, manifests.deployment(stored, revision_hash(stored)))
+            await kube.create(DEPLOYMENTS, namespace, manifests.deployment(stored, revision_hash(stored)))
     return namespace
 
 
@@ -159,3 +159,30 @@ async def test_a_file_that_is_not_there_is_wrong_usage(plane: ControlPlane, tmp_
     ran = await cli(plane, "plan", "-f", str(tmp_path / "absent.yaml"))
     assert (ran.code, ran.out) == (2, "")
     assert "cannot be read" in ran.err
+
+
+TEMPLATE = {"metadata": {"labels": {"team": "films"}}}
+IMAGE = {"spec": {"containers": [{"name": "server", "image": "other:1"}]}}
+
+
+@pytest.mark.parametrize(
+    ("template", "existing", "said", "outcome"),
+    [
+        (TEMPLATE, True, "Fits", "Complete"),
+        (TEMPLATE, False, "NotTried", "Complete"),
+        ({"spec": {"dnsPolicy": "Default"}}, True, "Fits", "Complete"),
+        (IMAGE, True, "TemplateConflict", "TemplateConflict"),
+        ({"spec": {"hostAliasez": [1]}}, True, "TemplateInvalid", "TemplateInvalid"),
+    ],
+)
+async def test_a_template_is_tried_over_the_deployment_that_is_there_and_nothing_is_stored(
+    plane: ControlPlane, template: Any, existing: bool, said: str, outcome: str
+) -> None:
+    namespace = await namespace_of(plane, existing=existing)
+    async with client(plane) as kube:
+        before = await kube.list_all(DEPLOYMENTS, namespace)
+
+        (view,) = (await planned(plane, namespace, changed(template=template), "-o", "json")).document()["items"]
+
+        assert (view["rolls"], view["template"], view["outcome"]) == (True, said, outcome)
+        assert await kube.list_all(DEPLOYMENTS, namespace) == before

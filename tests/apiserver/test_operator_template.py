@@ -30,8 +30,10 @@ TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"team": "pictures"}, "annotations": {"a.example/b": "c"}},
     "spec": {
         "hostAliases": [{"ip": "10.0.0.9", "hostnames": ["models.internal"]}],
+        # The operator does not set these, and the apiserver has another default for each.
+        "dnsPolicy": "Default",
         "containers": [
-            {"name": "server", "env": [{"name": "EXTRA", "value": "1"}]},
+            {"name": "server", "imagePullPolicy": "Always", "env": [{"name": "EXTRA", "value": "1"}]},
             {"name": "log", "image": "log:1"},
         ],
     },
@@ -77,6 +79,7 @@ async def test_a_template_is_merged_by_key_and_its_pods_serve(
         assert list(containers) == ["server", "log"]
         assert {"EXTRA", "IMAGEEDIT_POD_UID"} <= {item["name"] for item in containers["server"]["env"]}
         assert containers["server"]["image"] == "server:1"
+        assert (pod["dnsPolicy"], containers["server"]["imagePullPolicy"]) == ("Default", "Always")
         assert pod["hostAliases"] == TEMPLATE["spec"]["hostAliases"]
         assert made["spec"]["template"]["metadata"]["annotations"]["a.example/b"] == "c"
         assert managers(made) == {FIELD_MANAGER, TEMPLATE_MANAGER}

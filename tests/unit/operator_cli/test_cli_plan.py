@@ -19,6 +19,7 @@ from imageedit_operator.core.observed import (
     Known,
     Observed,
     ObservedBudget,
+    Refusal,
     SickNode,
     Unknown,
 )
@@ -295,3 +296,52 @@ def applied_by(manager: str, at: str, *, operation: str = "Apply", part: str = "
 )
 def test_a_file_is_tried_as_who_applied_the_spec_last(entries: list[Any], manager: str) -> None:
     assert dry_run.applier({"metadata": {"managedFields": entries}}) == manager
+
+
+TEMPLATE = {"metadata": {"labels": {"team": "films"}}}
+REFUSAL = Refusal(message="m", contested={".spec.template.spec.x": "imageedit-operator"})
+
+
+def with_template(*, refusal: Refusal | None = None, tried: bool = True) -> PlanView:
+    """A file that adds a template, and what the apiserver says to it."""
+    seen = replace(observed(), template_refusal=refusal)
+    return plan_view.build(LIVE, resource("a", template=TEMPLATE), seen, template_tried=tried, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "tried", "said", "words"),
+    [
+        (None, True, "Fits", "the apiserver takes it"),
+        (None, False, "NotTried", "not tried"),
+        (REFUSAL, True, "TemplateConflict", "sets what the operator sets"),
+        (Refusal(message="no image"), True, "TemplateInvalid", "the apiserver refuses it"),
+    ],
+)
+def test_a_template_is_told_by_its_row(refusal: Refusal | None, tried: bool, said: str, words: str) -> None:
+    view = with_template(refusal=refusal, tried=tried)
+    assert view.template == said
+    assert words in shown(view)
+
+
+def test_without_a_template_nothing_is_said_of_it() -> None:
+    assert planned().template == ""
+    assert "template" not in shown(planned())
+
+
+def test_a_template_rolls_is_applied_before_any_pod_and_stands_in_the_diff() -> None:
+    view = with_template()
+    steps = [step.what.split(":")[0] for step in view.steps]
+    made = f"edit-{view.revision}"
+    assert steps[:3] == [
+        f"creates Deployment {made}",
+        f"applies spec.template to Deployment {made}",
+        f"scales {made} to 1",
+    ]
+    assert view.outcome == "Complete"
+    assert "+      team: films" in view.pod_diff
+
+
+def test_a_template_that_conflicts_ends_there_and_no_pod_moves() -> None:
+    view = with_template(refusal=REFUSAL)
+    assert (view.outcome, view.chosen, view.outage_s) == ("TemplateConflict", "None", 0.0)
+    assert "spec.x, which imageedit-operator sets" in view.message

@@ -99,6 +99,27 @@ def test_no_refusal_is_no_trouble() -> None:
     assert template.trouble(None) is None
 
 
+@pytest.mark.parametrize(
+    ("field", "own"),
+    [
+        ('.spec.template.spec.containers[name="server"].image', True),
+        ('.spec.template.spec.containers[name="server"].args', True),
+        ('.spec.template.spec.containers[name="server"].env[name="IMAGEEDIT_DEPLOYMENT"].value', True),
+        ('.spec.template.spec.containers[name="server"].ports[containerPort=8000,protocol="TCP"].name', True),
+        ('.spec.template.spec.containers[name="server"].livenessProbe.httpGet', True),
+        ('.spec.template.spec.volumes[name="tmp"].emptyDir.sizeLimit', True),
+        (".spec.template.spec.readinessGates", True),
+        (".spec.template.metadata.labels.app.kubernetes.io/name", True),
+        ('.spec.template.spec.containers[name="server"].imagePullPolicy', False),
+        ('.spec.template.spec.containers[name="server2"].image', False),
+        (".spec.template.spec.schedulerName", False),
+        (".spec.template.metadata.labels.team", False),
+    ],
+)
+def test_a_field_is_the_operators_own_when_its_manifest_sets_it(field: str, own: bool) -> None:
+    assert template.is_own(field, RESOURCE) is own
+
+
 # --- in the plan
 
 OLD_PODS = (serving_pod("a", revision_hash=OLD), serving_pod("b", revision_hash=OLD))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -12,6 +13,7 @@ from imageedit_operator.core.observed import Observed, Refusal
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import deployment_name, revision_hash
 from imageedit_operator.errors import ApiError, WorldMoved
+from imageedit_operator.kube import template_trial
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import DEPLOYMENTS, TEMPLATE_MANAGER, Manifest
@@ -24,6 +26,7 @@ TEMPLATE = {"metadata": {"labels": {"team": "a"}}}
 WITH = custom_resource(template=TEMPLATE)
 CONTESTED = {".spec.template.spec.x": "imageedit-operator"}
 TYPED = "failed to create typed patch object (team/edit; apps/v1, Kind=Deployment): .spec.x: field not declared"
+OWN, DEFAULT = '.spec.template.spec.containers[name="server"].image', ".spec.template.spec.schedulerName"
 SUBJECT = Subject(
     api_version="imageedit.dev/v1alpha1", kind="ImageEditDeployment", namespace="team", name="edit", uid=RESOURCE_UID
 )
@@ -74,11 +77,13 @@ async def test_an_answer_is_a_refusal_by_its_row(error: ApiError, refusal: Refus
     assert (await look(kube, WITH)).template_refusal == refusal
 
 
-@pytest.mark.parametrize("status", [0, 429, 500, 503])
-async def test_an_apiserver_that_fails_ends_the_look(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "words"), [(0, "etcd"), (429, "etcd"), (500, "etcd"), (503, "etcd"), (403, "cannot patch resource")]
+)
+async def test_an_apiserver_that_says_nothing_of_the_template_ends_the_look(status: int, words: str) -> None:
     kube = cluster((DEPLOYMENTS, made_for(WITH)))
-    kube.refuse["try"] = ApiError(status=status, reason="InternalError", message="etcd")
-    with pytest.raises(ApiError, match="etcd"):
+    kube.refuse["try"] = ApiError(status=status, reason="InternalError", message=words)
+    with pytest.raises(ApiError, match=words):
         await look(kube, WITH)
 
 
@@ -139,3 +144,32 @@ def test_who_applied_a_template_is_read_from_the_fields_that_he_owns(
     made["metadata"]["managedFields"] = [fields]
     seen = parse_deployment(made, owner_uid=RESOURCE_UID)
     assert (seen.templated, seen.changed) == (templated, changed)
+
+
+@dataclass(kw_only=True)
+class Owned(MemoryKube):
+    """A cluster in which others own fields of the template; force takes them."""
+
+    contested: dict[str, str]
+
+    async def apply_beside(self, *place: Any, force: bool = False, **more: Any) -> Manifest:
+        stored = await super().apply_beside(*place, force=force, **more)
+        if not force:
+            raise ApiError(status=409, reason="Conflict", message="m", contested=self.contested)
+        return stored
+
+
+@pytest.mark.parametrize(
+    ("contested", "left", "asked"),
+    [([OWN, DEFAULT], [OWN], 1), ([OWN], [OWN], 1), ([DEFAULT], None, 2)],
+)
+async def test_over_another_revision_only_what_the_operator_sets_is_a_conflict(
+    contested: list[str], left: list[str] | None, asked: int
+) -> None:
+    """Who made it by a POST owns the apiserver's defaults too."""
+    other = made_for(custom_resource())
+    kube = Owned(contested=dict.fromkeys(contested, "imageedit-operator"))
+    kube.put(DEPLOYMENTS, other)
+    found = await template_trial.over_another(kube, parse(WITH), parse_deployment(other, owner_uid=RESOURCE_UID))
+    assert (None if found is None else list(found.contested)) == left
+    assert tries(kube) == asked

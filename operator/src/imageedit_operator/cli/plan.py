@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 import aiohttp
 
@@ -14,9 +15,11 @@ from imageedit_operator.cli.plan_view import PlanView
 from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.session import Session
 from imageedit_operator.core.fields import InvalidResource
-from imageedit_operator.core.observed import Known, Unknown, WarmReport
-from imageedit_operator.core.resource import parse
+from imageedit_operator.core.observed import Known, Observed, Unknown, WarmReport
+from imageedit_operator.core.resource import ImageEditDeployment, parse
+from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.errors import ApiError
+from imageedit_operator.kube import template_trial
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest
@@ -49,12 +52,43 @@ async def _view(session: Session, manifest: Manifest, namespace: str) -> PlanVie
             devices = DeviceBook(session.kube, clock=time.monotonic, wall=time.time)
             cards = CardBook(session.kube, clock=time.monotonic, devices=devices)
             budgets = BudgetBook(session.kube, clock=time.monotonic)
-            observer = Observer(session.kube, http, cards, budgets, ask=_asking(session))
+            observer = Observer(session.kube, http, cards, budgets, ask=_asking(session), tries_template=False)
             # The queue is not asked: its address is one of the cluster, and a forecast holds the number of pods.
             observed = await observer.observe(plan_view.without_queue(resource), proposed)
-        return plan_view.build(live, proposed, observed, now=time.time(), health_unread=devices.unread)
+        observed, tried = await _with_template(session, resource, observed)
+        return plan_view.build(
+            live, proposed, observed, now=time.time(), health_unread=devices.unread, template_tried=tried
+        )
     except InvalidResource as error:
         raise CommandFailed(Exit.FAILED, f"The operator would refuse it: {error}.") from error
+
+
+# | spec.template | the Deployment of the revision | another one of the resource | is tried over          |
+# | empty         | any                            | any                         | nothing                |
+# | given         | has it already                 | any                         | nothing: it fits       |
+# | given         | is there                       | any                         | that one               |
+# | given         | is not there                   | is there                    | the newest of them     |
+# | given         | is not there                   | is not there                | nothing: nobody knows  |
+# Who may not patch Deployments learns nothing either.
+async def _with_template(session: Session, resource: ImageEditDeployment, observed: Observed) -> tuple[Observed, bool]:
+    """The look with the apiserver's answer to a template that is not applied yet, and whether there is one."""
+    hash_ = revision_hash(resource)
+    owned = sorted((item for item in observed.deployments if item.owned), key=lambda item: item.created_at)
+    own = next((item for item in owned if item.revision_hash == hash_), None)
+    if not resource.template.given or (own is not None and own.templated):
+        return observed, True
+    if not owned:
+        return observed, False
+    try:
+        if own is not None:
+            refusal = await template_trial.over(session.kube, resource, own)
+        else:
+            refusal = await template_trial.over_another(session.kube, resource, owned[-1])
+    except ApiError as error:
+        if not error.forbidden:
+            raise
+        return observed, False
+    return replace(observed, template_refusal=refusal), True
 
 
 def _asking(session: Session) -> AskPod:

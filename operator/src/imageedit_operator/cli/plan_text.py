@@ -40,6 +40,7 @@ def _root(view: PlanView) -> Branch:
         *_listed("spec", [Branch(words=change_words(change)) for change in view.changes] if view.exists else []),
         _revision(view),
         *_listed("children", aligned(_child(view, at) for at in range(len(view.children)))),
+        *_template(view),
         Branch(cells=(Cell("strategy"),), words=_strategy(view)),
         Branch(cells=(Cell("cards"),), words=_cards(view), tone="warn" if _short(view) else ""),
         Branch(cells=(Cell("outage"),), words=_outage(view), tone="bad" if view.outage_s else "good"),
@@ -60,6 +61,21 @@ def _revision(view: PlanView) -> Branch:
     if not view.rolls:
         words = f"{view.revision}, as before: what changes takes effect on the pods that run"
     return Branch(cells=(Cell("revision"),), words=words)
+
+
+TEMPLATE = {
+    "Fits": ("the apiserver takes it", "good"),
+    "NotTried": ("not tried: no Deployment of this resource is there, or may be patched by you", "warn"),
+    "TemplateConflict": ("sets what the operator sets", "bad"),
+    "TemplateInvalid": ("the apiserver refuses it", "bad"),
+}
+
+
+def _template(view: PlanView) -> tuple[Branch, ...]:
+    if not view.template:
+        return ()
+    words, tone = TEMPLATE[view.template]
+    return (Branch(cells=(Cell("template"),), words=words, tone=tone),)
 
 
 def _child(view: PlanView, at: int) -> Branch:

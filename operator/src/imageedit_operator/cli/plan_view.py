@@ -12,7 +12,7 @@ import yaml
 from imageedit_operator.cli import assumptions, recipes
 from imageedit_operator.cli.forecast import Forecast, Step, forecast
 from imageedit_operator.cli.recipes import Change
-from imageedit_operator.core import budget, demand, manifests
+from imageedit_operator.core import budget, demand, manifests, template
 from imageedit_operator.core.actions import DeleteBudget
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.observed import Known, Observed, Unknown
@@ -65,6 +65,8 @@ class PlanView:
     children: tuple[Child, ...]
     pod_diff: tuple[str, ...]
     """Lines of a unified diff between the Deployments of the two revisions."""
+    template: str
+    """Whether spec.template fits what the operator writes; empty without one."""
     strategy: str
     chosen: str
     pods: int
@@ -81,10 +83,19 @@ class PlanView:
     """What could not be seen, and what is taken for granted instead."""
 
 
-def build(live: Raw | None, proposed: Raw, observed: Observed, *, now: float, health_unread: str = "") -> PlanView:
+def build(
+    live: Raw | None,
+    proposed: Raw,
+    observed: Observed,
+    *,
+    now: float,
+    health_unread: str = "",
+    template_tried: bool = True,
+) -> PlanView:
     """The view; `observed` was looked up for the proposed resource. Raises InvalidResource.
 
-    `health_unread` says why what device plugins say of cards could not be read.
+    `health_unread` says why what device plugins say of cards could not be read; `template_tried`, that the apiserver
+    was asked about spec.template, where there is one.
     """
     resource, status = parse(proposed), observed.status
     pods = wanted_pods(resource, observed)
@@ -103,6 +114,7 @@ def build(live: Raw | None, proposed: Raw, observed: Observed, *, now: float, he
         revision=hash_,
         children=_children(resource, observed, seen, now=now),
         pod_diff=_pod_diff(live, resource) if hash_ != before else (),
+        template=_template(resource, observed, tried=template_tried),
         strategy=resource.rollout.strategy,
         chosen=chosen(resource.rollout.strategy, seen, observed, wanted=pods),
         pods=pods,
@@ -151,6 +163,20 @@ def chosen(strategy: str, seen: Forecast, observed: Observed, *, wanted: int) ->
         return strategy
     at_start = min(wanted, int(observed.status.get("readyReplicas") or 0) or wanted)
     return "Surge" if seen.fewest_warm >= at_start else "InPlace"
+
+
+# | spec.template | the apiserver                       | said                              |
+# | empty         | any                                 | nothing                           |
+# | given         | was not asked                       | NotTried                          |
+# | given         | refuses it                          | TemplateConflict, TemplateInvalid |
+# | given         | takes it                            | Fits                              |
+def _template(resource: ImageEditDeployment, observed: Observed, *, tried: bool) -> str:
+    if not resource.template.given:
+        return ""
+    if not tried:
+        return "NotTried"
+    found = template.trouble(observed.template_refusal)
+    return "Fits" if found is None else found.reason
 
 
 def _revision_of(live: Raw | None) -> str:
@@ -211,10 +237,10 @@ def _pod_diff(live: Raw | None, resource: ImageEditDeployment) -> tuple[str, ...
 
 def _pod_lines(resource: ImageEditDeployment) -> list[str]:
     hash_ = revision_hash(resource)
-    template = manifests.deployment(resource, hash_)["spec"]["template"]
-    return [
-        line.replace(hash_, "REVISION") for line in yaml.safe_dump(template, sort_keys=True, width=1000).splitlines()
-    ]
+    whole = manifests.deployment(resource, hash_)["spec"]["template"]
+    if resource.template.given:
+        whole = {**whole, "spec.template, merged by the apiserver": resource.template.manifest()}
+    return [line.replace(hash_, "REVISION") for line in yaml.safe_dump(whole, sort_keys=True, width=1000).splitlines()]
 
 
 def _cards(resource: ImageEditDeployment, observed: Observed, seen: Forecast) -> PlanCards:

@@ -22,6 +22,7 @@ from imageedit_operator.core.observed import (
     ObservedDeployment,
     ObservedPod,
     QueueSample,
+    Refusal,
     Unknown,
     WarmReport,
 )
@@ -69,6 +70,7 @@ class Observer:
 
     `on_read` gets each object that was read and is not watched: Services, templates of claims, Jobs. A Service that
     is `kept` is not read.
+    `tries_template` is false for those that ask by themselves, or may not patch Deployments.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Observer:
         mounts: MountBook | None = None,
         on_read: Callable[[Manifest], None] = lambda _object: None,
         kept: Kept | None = None,
+        tries_template: bool = True,
     ) -> None:
         self._kube = kube
         self._http = http
@@ -92,6 +95,7 @@ class Observer:
         self._mounts = mounts
         self._on_read = on_read
         self._kept = kept or nothing_kept()
+        self._tries_template = tries_template
         self._ask = ask or self._ask_its_address
         self._warmz = asyncio.Semaphore(WARMZ_AT_ONCE)
 
@@ -108,7 +112,7 @@ class Observer:
         )
         nodes = await self._nodes(resource)
         queue = await self._queue(resource, pods)
-        refusal = await template_trial.refusal(self._kube, resource, deployments, pods)
+        refusal = await self._refusal(resource, deployments, pods)
         wanted = manifests.service(resource)
         return Observed(
             deployments=deployments,
@@ -216,6 +220,13 @@ class Observer:
         return await self._cards.nodes(
             resource=accelerator.extended_resource, count=accelerator.count, place=accelerator.place()
         )
+
+    async def _refusal(
+        self, resource: ImageEditDeployment, deployments: Sequence[ObservedDeployment], pods: Sequence[ObservedPod]
+    ) -> Refusal | None:
+        if not self._tries_template:
+            return None
+        return await template_trial.refusal(self._kube, resource, deployments, pods)
 
     async def _queue(self, resource: ImageEditDeployment, pods: Sequence[ObservedPod]) -> Known[QueueSample] | Unknown:
         if resource.autoscaling is None:

@@ -14,7 +14,10 @@ from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import DEPLOYMENTS, TEMPLATE_MANAGER, Kube
 
 REFUSALS = frozenset({400, 403, 422})
-"""A request that cannot be, an admission plugin or a right that is missing, a value that cannot be."""
+"""A request that cannot be, an admission plugin, a value that cannot be."""
+
+_NO_RIGHT = "cannot patch resource"
+"""What RBAC says, with the same status as an admission plugin: no word about the template."""
 
 _UNREADABLE = re.compile(r"failed to create typed patch object \(.*?\): (.+)", re.DOTALL)
 """A field that does not exist, or has another type: to apiservers this is an error of their own, 500."""
@@ -33,6 +36,7 @@ async def refusal(
 # | says that others own fields of it          | Refusal with the fields                    |
 # | knows no such field, or another type of it | Refusal with its words                     |
 # | refuses it otherwise                       | Refusal with its words                     |
+# | has no right for us                        | ApiError                                   |
 # | has another version of it by now, or none  | None: the apply itself meets the same      |
 # | fails, or does not answer                  | ApiError: the pass is made again           |
 async def over(
@@ -48,7 +52,8 @@ async def over(
         unreadable = _UNREADABLE.search(error.message)
         if unreadable is not None:
             return Refusal(message=unreadable[1])
-        if error.contested or (error.status in REFUSALS and not error.conflict):
+        about_it = error.status in REFUSALS and not error.conflict and _NO_RIGHT not in error.message
+        if error.contested or about_it:
             return Refusal(message=error.message, contested=error.contested)
         if not (error.conflict or error.not_found):
             raise
