@@ -37,10 +37,10 @@ class Scene:
         """An operator of this namespace that acts at once, and lists often."""
         return ("--namespaces", self.namespace, "--leader-elect", "off", "--resync", "4", *others)
 
-    async def create(self) -> None:
+    async def create(self, **spec: Any) -> None:
         """The resource, at its first revision."""
-        accelerator = {"device": "cpu", "resourceName": self.node.card, "count": 1}
-        await create_resource(self.kube, self.namespace, NAME, replicas=self.replicas, accelerator=accelerator)
+        spec["accelerator"] = {"device": "cpu", "resourceName": self.node.card, "count": 1}
+        await create_resource(self.kube, self.namespace, NAME, replicas=self.replicas, **spec)
 
     async def roll(self, revision: str) -> None:
         """Asks for another revision."""
@@ -78,6 +78,7 @@ class Scene:
             "status": _status_tells(resource, wanted, self.replicas),
             "deployments": {hash_: count for hash_, count in asked.items() if count} == {wanted: self.replicas},
             "pods": len(pods) == self.replicas and all(_serves(pod, wanted) for pod in pods),
+            "template": all(_has_template(pod, resource["spec"].get("template", {})) for pod in pods),
             "service": services == [NAME],
         }
         wrong = [name for name, right in facts.items() if not right]
@@ -101,6 +102,12 @@ def _serves(pod: Raw, wanted: str) -> bool:
         and "deletionTimestamp" not in pod["metadata"]
         and condition(pod, WARM_GATE) == condition(pod, "Ready") == "True"
     )
+
+
+def _has_template(pod: Raw, template: Raw) -> bool:
+    """The labels stand for all of it: they were applied together, or not at all."""
+    wanted = (template.get("metadata") or {}).get("labels") or {}
+    return bool(wanted.items() <= pod["metadata"]["labels"].items())
 
 
 @asynccontextmanager

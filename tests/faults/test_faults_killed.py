@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,12 +58,19 @@ async def rollouts_killed_one_write_later_each_time(stage: Scene, killer: Killer
     raise AssertionError("a rollout has no end of writes")
 
 
-@pytest.mark.parametrize(("replicas", "cards"), [(1, 2), (2, 2)], ids=["one free card", "no free card"])
+TEMPLATE = {"metadata": {"labels": {"team": "pictures"}}, "spec": {"hostAliases": [{"ip": "10.0.0.9"}]}}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "cards", "template"),
+    [(1, 2, TEMPLATE), (2, 2, {})],
+    ids=["one free card, with a template", "no free card"],
+)
 async def test_a_rollout_ends_the_same_wherever_its_operator_is_killed(
-    plane: ControlPlane, kube: KubeClient, tmp_path: Path, replicas: int, cards: int
+    plane: ControlPlane, kube: KubeClient, tmp_path: Path, *, replicas: int, cards: int, template: dict[str, Any]
 ) -> None:
     async with scene(kube, replicas=replicas, cards=cards) as stage, faulty(plane) as proxy:
-        await stage.create()
+        await stage.create(template=template)
         kubeconfig = proxy.write_kubeconfig(tmp_path / "kubeconfig")
         points = await rollouts_killed_one_write_later_each_time(stage, Killer(proxy), kubeconfig)
     CHECKS["an operator killed after a write"] += points
