@@ -17,7 +17,8 @@ ASK_FOR_NOBODY = frozenset(
     {
         "Serving", "AllPodsServe", "Complete", "Stopped", "Scheduled", "NoCardAsked", "Fresh", "QueueDepth",
         "Starting", "RollingOut", "RollingBack", "Moving", "NoRollout", "ScalingDown", "AsWritten", "ScaledByOthers",
-        "NoFault", "AutoscalingOff", "AtMinimum", "AtMaximum", "HoldWindow", "PartialData", "NotAsked",
+        "CardHandedOver", "NoFault", "AutoscalingOff", "AtMinimum", "AtMaximum", "HoldWindow", "PartialData",
+        "NotAsked",
     }
 )  # fmt: skip
 

@@ -158,6 +158,8 @@ def test_the_document_has_the_fields_of_the_page() -> None:
         ("Degraded", "False", "NoFault", "fine"),
         ("RolloutStuck", "False", "Moving", "fine"),
         ("WaitingForCard", "False", "Scheduled", "fine"),
+        ("WaitingForCard", "False", "CardHandedOver", "fine"),
+        ("Available", "False", "CardHandedOver", "moving"),
         ("ScalingActive", "False", "AutoscalingOff", "fine"),
         ("ScalingActive", "False", "ScaledByOthers", "fine"),
         ("ChildrenIntact", "True", "AsWritten", "fine"),

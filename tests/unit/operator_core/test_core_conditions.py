@@ -57,6 +57,7 @@ PAUSED = Hold(reason="Paused", message="paused")
 CANARY = Hold(reason="CanaryHold", message="holds", pods=1)
 MOVING: dict[str, Any] = {"complete": False, "serving": 1}
 NO_CARD = pending_pod("p")
+HANDED = "the new pod waits for the card of old, which drains"
 LOST = serving_pod("p", ready=False, lost=True)
 NO_VOLUME = starting_pod("p", mount_words="no folder /usr/local/Ascend/driver")
 NO_MEMORY = pending_pod("p", unschedulable_message="0/1 nodes are available: 1 Insufficient memory.")
@@ -80,6 +81,8 @@ def built(found: Situation, previous: dict[str, Any] | None = None) -> dict[str,
         (situation(**MOVING, rolling=True, mode="InPlace", unschedulable=NO_CARD), "True", "RollingOut"),
         (situation(**MOVING, rolling=True, mode="Recreate"), "True", "RollingOut"),
         (situation(**MOVING, unschedulable=NO_CARD), "True", "WaitingForCard"),
+        (situation(**MOVING, rolling=True, mode="Surge", unschedulable=NO_CARD, handed=HANDED), "True", "RollingOut"),
+        (situation(**MOVING, unschedulable=NO_CARD, handed=HANDED), "True", "CardHandedOver"),
         (situation(**MOVING, unschedulable=NO_MEMORY), "True", "Unschedulable"),
         (situation(**MOVING, lost=LOST), "True", "NodeLost"),
         (situation(**MOVING, rolling=True, mode="Surge", lost=LOST), "True", "NodeLost"),
@@ -140,7 +143,9 @@ def test_available_means_that_somebody_serves(found: Situation, status: str, rea
     [
         (situation(), "False", "Scheduled"),
         (situation(**MOVING, unschedulable=NO_CARD), "True", "WaitingForCard"),
+        (situation(**MOVING, unschedulable=NO_CARD, handed=HANDED), "False", "CardHandedOver"),
         (situation(**MOVING, unschedulable=NO_MEMORY), "False", "Scheduled"),
+        (situation(**MOVING, unschedulable=NO_MEMORY, handed=HANDED), "False", "Scheduled"),
         (situation(**MOVING, unschedulable=NO_CARD, resource_name=""), "False", "NoCardAsked"),
     ],
 )

@@ -95,6 +95,30 @@ def test_strategy_surge_waits_for_the_card_and_says_so() -> None:
     assert model.condition("Ready")["status"] == "True"
 
 
+@pytest.mark.parametrize(("replicas", "strategy"), [(1, "Auto"), (2, "Auto"), (2, "InPlace")])
+def test_a_rollout_that_frees_the_card_itself_asks_nobody_for_one(replicas: int, strategy: str) -> None:
+    model = cluster(replicas=replicas, cards=replicas, strategy=strategy, load=True)
+    model.settle()
+    model.roll_to("b")
+    said = set()
+    for _ in range(120):
+        model.tick()
+        said.add((model.condition("WaitingForCard")["status"], model.condition("WaitingForCard")["reason"]))
+    assert said == {("False", "Scheduled"), ("False", "CardHandedOver")}
+    assert model.condition("Ready")["status"] == "True"
+
+
+def test_a_card_that_goes_away_with_its_pod_is_asked_for_again() -> None:
+    model = cluster(replicas=1, cards=1)
+    model.settle()
+    model.roll_to("b")
+    model.run(3)
+    assert model.condition("WaitingForCard")["reason"] == "CardHandedOver"
+    model.cards = 0
+    model.run(60)
+    assert model.condition("WaitingForCard")["status"] == "True"
+
+
 def test_strategy_recreate_never_has_pods_of_two_revisions() -> None:
     model = cluster(replicas=2, cards=4, strategy="Recreate", load=True)
     model.settle()

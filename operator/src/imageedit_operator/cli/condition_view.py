@@ -22,7 +22,7 @@ class ConditionView:
     """How long it has had this status."""
 
 
-_COMES = ("Stopped", "Starting", "Prefetching", "PlannedReplacement")
+_COMES = ("Stopped", "Starting", "Prefetching", "PlannedReplacement", "CardHandedOver")
 """Why nothing answers that time alone cures."""
 
 
@@ -30,7 +30,8 @@ _COMES = ("Stopped", "Starting", "Prefetching", "PlannedReplacement")
 # | Available, Ready                 | True   |                              | fine   |
 # | Available                        | False  | Stopped, Starting,           | moving |
 # |                                  |        | Prefetching,                 |        |
-# |                                  |        | PlannedReplacement           |        |
+# |                                  |        | PlannedReplacement,          |        |
+# |                                  |        | CardHandedOver               |        |
 # | Available                        | False  | else                         | bad    |
 # | Ready                            | False  |                              | moving |
 # | Progressing                      | True   |                              | moving |

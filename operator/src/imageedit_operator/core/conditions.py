@@ -40,7 +40,7 @@ REASONS = frozenset(
         "NoFault",
         # on the way
         "Starting", "RollingOut", "RollingBack", "CanaryHold", "Paused", "Prefetching", "Moving", "NoRollout",
-        "PlannedReplacement", "ScalingDown", "WaitingForCard", "Unschedulable", "NodeLost",
+        "PlannedReplacement", "ScalingDown", "WaitingForCard", "CardHandedOver", "Unschedulable", "NodeLost",
         # what others did to the children
         "AsWritten", "FieldsChanged", "Orphaned",
         # faults of pods and of names
@@ -119,10 +119,17 @@ def _degraded(situation: Situation) -> Answer:
     return Answer(status=False, reason="NoFault", message="no fault is known")
 
 
+# | first that fits                                    | status | reason         |
+# | pods ask for no card                               | False  | NoCardAsked    |
+# | no pod lacks one                                   | False  | Scheduled      |
+# | a pod of ours leaves, and its card goes to the pod | False  | CardHandedOver |
+# | else: somebody must free one                       | True   | WaitingForCard |
 def _waiting_for_card(situation: Situation) -> Answer:
     if not situation.resource_name:
         return Answer(status=False, reason="NoCardAsked", message="pods ask for no card")
     if situation.unschedulable is not None and waits_for_card(situation):
+        if situation.handed:
+            return Answer(status=False, reason="CardHandedOver", message=situation.handed)
         return Answer(status=True, reason="WaitingForCard", message=card_words(situation, situation.unschedulable))
     return Answer(status=False, reason="Scheduled", message="no pod waits for a card")
 

@@ -61,6 +61,8 @@ class Situation:
         default_factory=lambda: Answer(status=True, reason="AsWritten", message="nobody else wrote to the children")
     )
     """Whether the children are as the operator wrote them."""
+    handed: str = ""
+    """Whose card the pods without a place get, who is leaving; empty where no card of ours comes free for them."""
     degraded: Trouble | None = None
     """What is wrong although pods may serve: a sick card, a kubelet that refuses pods."""
 
@@ -92,6 +94,7 @@ class Answer:
 # | rolling back                                 | True   | RollingBack                   |
 # | rolling, strategy Surge, no card             | True   | WaitingForCard                |
 # | rolling                                      | True   | RollingOut                    |
+# | no place for a pod yet: another's card comes | True   | CardHandedOver                |
 # | no place for a pod: the card, something else | True   | WaitingForCard, Unschedulable |
 # | pods drain to leave                          | True   | ScalingDown                   |
 # | else                                         | True   | Starting                      |
@@ -118,7 +121,7 @@ def progressing(  # noqa: PLR0911, PLR0912 - one return a row
         return _not_mounted(situation.unmounted)
     if situation.failure is not None:
         return Answer(status=True, reason="RollingBack", message=f"{_failed(situation.failure)}; {_back(situation)}")
-    if situation.rolling and situation.mode == "Surge" and waits_for_card(situation):
+    if situation.rolling and situation.mode == "Surge" and waits_for_card(situation) and not situation.handed:
         return Answer(status=True, reason="WaitingForCard", message=_WAITS)
     if situation.rolling:
         return Answer(status=True, reason="RollingOut", message=_towards(situation))
@@ -241,6 +244,8 @@ def waits_for_card(situation: Situation) -> bool:
 
 def _no_place(situation: Situation, pod: ObservedPod) -> Answer:
     if waits_for_card(situation):
+        if situation.handed:
+            return Answer(status=True, reason="CardHandedOver", message=situation.handed)
         return Answer(status=True, reason="WaitingForCard", message=card_words(situation, pod))
     message = f"pod {pod.name}: {pod.unschedulable_message}"
     return Answer(status=True, reason="Unschedulable", message=message)

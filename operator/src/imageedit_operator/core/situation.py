@@ -36,6 +36,7 @@ def read(
     degraded: Trouble | None,
     ours: Sequence[ObservedPod],
     intact: Answer,
+    handed: str,
     cards: Known[CardLedger] | Unknown,
     now: float,
     copying: bool,
@@ -76,6 +77,7 @@ def read(
         scaled_by=resource.scaled_by,
         children=intact,
         degraded=degraded,
+        handed="" if still else handed,
     )
 
 
