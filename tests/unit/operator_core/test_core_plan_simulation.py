@@ -119,6 +119,17 @@ def test_a_card_that_goes_away_with_its_pod_is_asked_for_again() -> None:
     assert model.condition("WaitingForCard")["status"] == "True"
 
 
+def test_going_there_and_back_and_there_again_tells_of_each_rollout() -> None:
+    model = cluster(replicas=1, cards=1)
+    model.settle()
+    for revision in ("b", "a", "b"):
+        model.roll_to(revision)
+        model.settle()
+    for reason, times in (("RolloutStarted", 3), ("PlannedOutage", 3), ("RolloutCompleted", 4)):
+        told = [event for event in model.events if event.reason == reason]
+        assert len(told) == len(set(told)) == times, reason
+
+
 def test_strategy_recreate_never_has_pods_of_two_revisions() -> None:
     model = cluster(replicas=2, cards=4, strategy="Recreate", load=True)
     model.settle()

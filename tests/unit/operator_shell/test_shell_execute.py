@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import aiohttp
 import pytest
@@ -212,6 +213,14 @@ def test_an_event_regards_the_resource() -> None:
 def test_the_same_words_soon_again_are_the_same_event() -> None:
     names = [event_manifest(EVENT, SUBJECT, NOW + later)["metadata"]["name"] for later in (0, 200, 700)]
     assert names[0] == names[1] != names[2]
+
+
+def test_the_same_words_of_another_occasion_are_another_event() -> None:
+    names = {
+        event_manifest(replace(EVENT, occasion=at), SUBJECT, NOW)["metadata"]["name"]
+        for at in ("", "2026-11-30T03:00:00Z", "2026-11-30T03:02:00Z")
+    }
+    assert len(names) == 3
 
 
 def test_long_words_are_cut_to_what_the_apiserver_takes() -> None:

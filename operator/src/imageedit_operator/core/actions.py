@@ -159,6 +159,8 @@ class PostEvent:
     type: str
     reason: str
     message: str
+    occasion: str = ""
+    """What tells it from an earlier one of the same words; the same where an operator that died decides it again."""
 
 
 Action: TypeAlias = (

@@ -60,9 +60,18 @@ def _of_revision(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iter
     update = status["updateRevision"]
     before = previous.get("updateRevision")
     if before and before != update:
-        yield _normal("RolloutStarted", f"from revision {before} to {update}")
+        yield _normal("RolloutStarted", f"from revision {before} to {update}", _occasion(previous))
     if status.get("lastGoodRevision") == update and previous.get("lastGoodRevision") != update:
-        yield _normal("RolloutCompleted", f"all pods serve revision {update}")
+        yield _normal("RolloutCompleted", f"all pods serve revision {update}", _occasion(previous))
+
+
+# | the stored status         | the occasion of what it changes to now |
+# | has a rollout under way   | when that began                        |
+# | has none                  | when the last one ended                |
+def _occasion(previous: Mapping[str, Any]) -> str:
+    """Which rollout an event is of: one that comes back to an earlier revision has the words of the one before."""
+    began = previous.get("rollout", {}).get("startedAt")
+    return str(began or find(previous, "Progressing").get("lastTransitionTime", ""))
 
 
 def _of_failure(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
@@ -86,9 +95,9 @@ def _of_progress(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iter
     if before.get("reason") == after.get("reason"):
         return
     if after["reason"] == "PlannedReplacement":
-        yield _warning("PlannedOutage", after["message"])
+        yield _warning("PlannedOutage", after["message"], _occasion(previous))
     elif after["reason"] in ("Paused", "Prefetching", "CanaryHold"):
-        yield _normal(after["reason"], after["message"])
+        yield _normal(after["reason"], after["message"], _occasion(previous))
     elif after["status"] == "False" and after["reason"] != "Complete":
         yield _warning(after["reason"], after["message"])
 
@@ -112,9 +121,9 @@ def _of_prefetch(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iter
         yield _warning("PrefetchFailed", str(after.get("message", "")))
 
 
-def _normal(reason: str, message: str) -> PostEvent:
-    return PostEvent(type="Normal", reason=reason, message=message)
+def _normal(reason: str, message: str, occasion: str = "") -> PostEvent:
+    return PostEvent(type="Normal", reason=reason, message=message, occasion=occasion)
 
 
-def _warning(reason: str, message: str) -> PostEvent:
-    return PostEvent(type="Warning", reason=reason, message=message)
+def _warning(reason: str, message: str, occasion: str = "") -> PostEvent:
+    return PostEvent(type="Warning", reason=reason, message=message, occasion=occasion)

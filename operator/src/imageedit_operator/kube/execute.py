@@ -217,8 +217,9 @@ def gate_patch(action: SetGate, seen: ObservedPod | None, now: float) -> dict[st
 
 
 def event_manifest(event: PostEvent, subject: Subject, now: float) -> dict[str, Any]:
-    """An Event whose name repeats for the same words within ten minutes, so that it exists once."""
-    words = "\0".join((subject.uid, event.type, event.reason, event.message, str(int(now) // EVENT_BUCKET_S)))
+    """An Event whose name repeats for the same words on the same occasion within ten minutes: it exists once."""
+    bucket = str(int(now) // EVENT_BUCKET_S)
+    words = "\0".join((subject.uid, event.type, event.reason, event.message, event.occasion, bucket))
     digest = hashlib.sha256(words.encode()).hexdigest()[:16]
     return {
         "apiVersion": "events.k8s.io/v1",
