@@ -89,17 +89,10 @@ async def test_a_deployment_that_is_absent_is_created() -> None:
     assert kube.writes() == [("apply", "deployments", "edit-abc")]
 
 
-async def test_a_deployment_that_another_manager_adds_to_is_created_by_an_apply() -> None:
-    kube = cluster()
-    await execute(kube, CreateDeployment(manifest=deployment(), shared=True))
-    assert kube.writes() == [("apply", "deployments", "edit-abc")]
-
-
-@pytest.mark.parametrize("shared", [False, True])
-async def test_a_deployment_that_exists_is_never_written_again(shared: bool) -> None:
+async def test_a_deployment_that_exists_is_never_written_again() -> None:
     kube = cluster((DEPLOYMENTS, deployment()))
     with pytest.raises(WorldMoved, match=r"exists already$"):
-        await execute(kube, CreateDeployment(manifest=deployment(), shared=shared))
+        await execute(kube, CreateDeployment(manifest=deployment()))
     assert kube.writes() == []
 
 
