@@ -60,8 +60,7 @@ def claims(resource: ImageEditDeployment, observed: Observed) -> tuple[Action, .
 
 def create(resource: ImageEditDeployment, hash_: str, *, replicas: int) -> tuple[Action, ...]:
     """The Deployment of the spec's revision."""
-    made = manifests.deployment(resource, hash_, replicas=replicas)
-    return (CreateDeployment(manifest=made),)
+    return (CreateDeployment(manifest=manifests.deployment(resource, hash_, replicas=replicas)),)
 
 
 # | of this resource there is             | the start is held | the new Deployment's replicas |

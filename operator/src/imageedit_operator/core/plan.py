@@ -114,8 +114,9 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     ill = sickness.assess(ours, pods, terms, observed.status, wanted=wanted, now=now)
     terms = replace(terms, relief=ill.relief)
     step = rollout.step(pods, terms, wanted=wanted, now=now) if pods is not None else Step(actions=(), mode="Steady")
-    at_none = held is not None or resource.template.given
-    first = children.first_replicas(owned, observed.pods, held=at_none, wanted=wanted)
+    first = children.first_replicas(
+        owned, observed.pods, held=held is not None or resource.template.given, wanted=wanted
+    )
     actions = (
         *children.service(resource, observed),
         *children.labels(observed),
