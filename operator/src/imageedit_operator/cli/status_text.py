@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from imageedit_operator.cli import once
 from imageedit_operator.cli.condition_view import ConditionView
 from imageedit_operator.cli.pod_view import PodView, tone
 from imageedit_operator.cli.roles import TONES
@@ -13,7 +14,7 @@ from imageedit_operator.cli.status_view import CardsView, RevisionView, StatusVi
 
 def text(views: Iterable[StatusView], screen: Screen) -> str:
     """One tree for each resource, an empty line between."""
-    return "\n\n".join("\n".join(tree(_root(view), screen)) for view in views)
+    return "\n\n".join("\n".join(tree(_root(once.shortened(view)), screen)) for view in views)
 
 
 def _root(view: StatusView) -> Branch:
