@@ -112,6 +112,45 @@ async def test_pause_and_resume_write_one_field_as_their_own_manager(plane: Cont
     assert free["spec"]["rollout"]["paused"] is False
 
 
+async def test_promote_writes_the_revision_of_the_spec_into_an_annotation_once(plane: ControlPlane) -> None:
+    async with client(plane) as kube:
+        namespace = await new_namespace(kube)
+        before = await create_resource(kube, namespace, rollout={"canary": {}})
+        ran = await cli(plane, "promote", "edit", "-n", namespace, "-o", "json")
+        after = await kube.get(IMAGE_EDIT_DEPLOYMENTS, namespace, "edit")
+        again = await cli(plane, "promote", "edit", "-n", namespace, "-o", "json")
+
+    assert (ran.code, ran.document()["changed"]) == (0, True)
+    assert parse(after).promoted == ran.document()["revision"] == revision_hash(parse(before))
+    assert after["spec"] == before["spec"]
+    assert (again.code, again.document()["changed"]) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("rollout", "status", "code", "words"),
+    [
+        ({}, "", 1, "no spec.rollout.canary"),
+        ({"canary": {}}, "failedRevision", 1, "failed and was given up"),
+        ({"canary": {}}, "lastGoodRevision", 0, "nothing to promote"),
+    ],
+)
+async def test_promote_writes_nothing_where_no_canary_can_hold(
+    plane: ControlPlane, rollout: dict[str, Any], status: str, code: int, words: str
+) -> None:
+    async with client(plane) as kube:
+        namespace = await new_namespace(kube)
+        stored = await create_resource(kube, namespace, rollout=rollout)
+        if status:
+            body = {"status": {status: revision_hash(parse(stored))}}
+            await kube.patch(IMAGE_EDIT_DEPLOYMENTS, namespace, "edit", body, subresource="status")
+        ran = await cli(plane, "promote", "edit", "-n", namespace)
+        after = await kube.get(IMAGE_EDIT_DEPLOYMENTS, namespace, "edit")
+
+    assert ran.code == code
+    assert words in ran.out + ran.err
+    assert parse(after).promoted == ""
+
+
 async def test_restart_writes_an_annotation_that_makes_another_revision(plane: ControlPlane) -> None:
     async with client(plane) as kube:
         namespace = await new_namespace(kube)
@@ -180,7 +219,7 @@ async def test_looking_writes_nothing(plane: ControlPlane) -> None:
 
 
 async def test_a_resource_that_is_not_there_ends_with_3_and_a_sentence(plane: ControlPlane) -> None:
-    for command in ("status", "history", "pause", "resume", "restart", "rollback"):
+    for command in ("status", "history", "pause", "resume", "promote", "restart", "rollback"):
         ran = await cli(plane, command, "nobody", "-n", "default")
         assert ran.code == 3, command
         assert "There is no ImageEditDeployment nobody in namespace default" in ran.err

@@ -85,7 +85,7 @@ async def test_all_commands_together_use_exactly_the_listed_rights(plane: Contro
     async with client(plane) as kube:
         namespace, config = await account(plane, kube, tmp_path)
         await add_node(kube, f"node-{namespace}")
-        stored = parse(await create_resource(kube, namespace))
+        stored = parse(await create_resource(kube, namespace, rollout={"canary": {}}))
         made = await kube.apply(DEPLOYMENTS, namespace, manifests.deployment(stored, revision_hash(stored)))
         await add_pod(kube, namespace, made, "edit-1")
         await report_running(kube, namespace, "edit-1", "127.0.0.1")
@@ -104,6 +104,7 @@ async def test_all_commands_together_use_exactly_the_listed_rights(plane: Contro
         "plan of claims": await run("plan", "-f", "-", manifest=resource("new", accelerator=CLAIMED)),
         "pause": await run("pause", "edit"),
         "resume": await run("resume", "edit"),
+        "promote": await run("promote", "edit"),
         "restart": await run("restart", "edit"),
         "edit": await run("edit", str(picture), "blue", "-o", str(tmp_path / "b.png")),
     }

@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from imageedit_operator.cli import arguments, edit, history, pause, plan, restart, rollback, status
+from imageedit_operator.cli import arguments, edit, history, pause, plan, promote, restart, rollback, status
 from imageedit_operator.cli.exits import CommandFailed, Exit, from_api
 from imageedit_operator.cli.screen import screen_for
 from imageedit_operator.cli.session import Place, Session, session
@@ -57,7 +57,7 @@ async def _run(asked: argparse.Namespace) -> Exit:
         return await _command(asked, opened)
 
 
-async def _command(asked: argparse.Namespace, opened: Session) -> Exit:
+async def _command(asked: argparse.Namespace, opened: Session) -> Exit:  # noqa: PLR0911 - one return a command
     columns = shutil.get_terminal_size().columns
     screen = screen_for(terminal=sys.stdout.isatty(), columns=columns, environment=os.environ)
     match asked.command:
@@ -73,6 +73,8 @@ async def _command(asked: argparse.Namespace, opened: Session) -> Exit:
             return await rollback.run(opened, asked.name, to=asked.to, json=asked.json)
         case "pause" | "resume":
             return await pause.run(opened, asked.name, paused=asked.command == "pause", json=asked.json)
+        case "promote":
+            return await promote.run(opened, asked.name, json=asked.json)
         case _:
             return await restart.run(opened, asked.name, json=asked.json)
 

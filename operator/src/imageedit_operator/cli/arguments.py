@@ -37,6 +37,8 @@ EXAMPLES = {
   kubectl imageedit pause qwen-edit""",
     "resume": """
   kubectl imageedit resume qwen-edit""",
+    "promote": """
+  kubectl imageedit promote qwen-edit""",
     "restart": """
   kubectl imageedit restart qwen-edit""",
     "edit": """
@@ -110,6 +112,13 @@ def _changing(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     rollback.add_argument("--to", default="", metavar="REVISION", help="hash, its beginning, or a spec.model.revision")
     _name(_command(commands, "pause", "Replace no pod until resume: writes spec.rollout.paused."))
     _name(_command(commands, "resume", "Replace pods again: writes spec.rollout.paused."))
+    promote = _command(
+        commands,
+        "promote",
+        "Go on with a rollout that holds at its canary: writes an annotation.",
+        "It promotes the revision that the spec asks for now, and no later one.",
+    )
+    _name(promote)
     _name(_command(commands, "restart", "Replace every pod by one of the same spec: writes an annotation."))
 
 
