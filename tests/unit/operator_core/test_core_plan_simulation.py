@@ -130,6 +130,25 @@ def test_going_there_and_back_and_there_again_tells_of_each_rollout() -> None:
         assert len(told) == len(set(told)) == times, reason
 
 
+@pytest.mark.parametrize(("replicas", "strategy"), [(2, "Auto"), (3, "InPlace"), (2, "Recreate")])
+def test_a_rollout_is_named_as_one_until_all_pods_serve(replicas: int, strategy: str) -> None:
+    model = cluster(replicas=replicas, cards=replicas, strategy=strategy)
+    model.settle()
+    model.roll_to("b")
+    phases = []
+    for _ in range(120):
+        model.tick()
+        phases.append((model.status["phase"], model.condition("Ready")["status"]))
+    assert set(phases) == {("RollingOut", "False"), ("Serving", "True")}
+
+
+def test_a_first_start_is_no_rollout() -> None:
+    model = cluster(replicas=2, cards=1)
+    model.run(30)
+    assert model.status["phase"] == "Serving"
+    assert model.condition("Progressing")["reason"] == "WaitingForCard"
+
+
 def test_strategy_recreate_never_has_pods_of_two_revisions() -> None:
     model = cluster(replicas=2, cards=4, strategy="Recreate", load=True)
     model.settle()

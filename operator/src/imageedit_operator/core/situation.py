@@ -46,7 +46,7 @@ def read(
     serving = sum(is_serving(pod) for pod in ours)
     complete = fleet is not None and is_steady(fleet, wanted)
     served = previous.get("currentRevision", goal.revision)
-    rolling = not complete and (bool(fleet and fleet.old) or (wanted > 0 and served != goal.revision))
+    rolling = not complete and _rolls(fleet, previous, goal.revision, served=str(served), wanted=wanted)
     announced = find(previous, "Progressing").get("reason") == "PlannedReplacement"
     return Situation(
         wanted=wanted,
@@ -79,6 +79,23 @@ def read(
         degraded=degraded,
         handed="" if still else handed,
     )
+
+
+# | not all pods serve, and                                   | rolling |
+# | pods of an older revision are there                       | yes     |
+# | no pod is wanted                                          | no      |
+# | another revision serves                                   | yes     |
+# | another revision was the last that was complete           | yes     |
+# | it was rolling, and the record of that rollout goes on    | yes     |
+# | else: a first start, a scaling, a pod that was lost       | no      |
+# The fourth row holds once the last old pod has left, and the fifth where the pods came back to the last good one.
+def _rolls(fleet: Fleet | None, previous: Mapping[str, Any], goal: str, *, served: str, wanted: int) -> bool:
+    if fleet is not None and fleet.old:
+        return True
+    if wanted == 0:
+        return False
+    went_on = previous.get("phase") == "RollingOut" and previous.get("rollout", {}).get("revision") == goal
+    return served != goal or previous.get("lastGoodRevision", goal) != goal or went_on
 
 
 def _is_unbegun(pod: ObservedPod, now: float) -> bool:
