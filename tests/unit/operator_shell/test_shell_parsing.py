@@ -44,6 +44,14 @@ def test_a_time_is_written_as_kubernetes_reads_it() -> None:
     assert timestamp(T0 + 0.9) == "2026-11-30T03:00:00Z"
 
 
+@pytest.mark.parametrize(
+    ("state", "since"),
+    [({"running": {"startedAt": "2026-11-30T03:00:00Z"}}, T0), ({"running": {}}, 0.0), ({"waiting": {}}, 0.0)],
+)
+def test_a_container_that_runs_says_since_when(state: dict[str, Any], since: float) -> None:
+    assert parse_pod(pod(containerStatuses=[server(state=state)])).started_at == since
+
+
 def test_a_deployment_of_the_resource_is_owned() -> None:
     parsed = parse_deployment(deployment(replicas=3), owner_uid=RESOURCE_UID)
     assert (parsed.owned, parsed.foreign_owner) == (True, "")

@@ -158,6 +158,7 @@ POD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "ready": (pod(), pod(conditions=[READY])),
     "container_id": (pod(), pod(containerStatuses=container(containerID="containerd://c2"))),
     "started": (pod(), pod(containerStatuses=container(state={}))),
+    "started_at": (pod(), pod(containerStatuses=container(state={"running": {"startedAt": "2026-11-30T03:00:00Z"}}))),
     "restarts": (pod(), pod(containerStatuses=container(restartCount=1))),
     "waiting_reason": (pod(), pod(containerStatuses=container(state=WAITS))),
     "waiting_message": (

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedPod
+from imageedit_operator.core.observed import (
+    Known,
+    Observed,
+    ObservedDeployment,
+    ObservedPod,
+    QueueSample,
+    Unknown,
+)
 from imageedit_operator.core.placement import free_pods
-from imageedit_operator.core.pods import holds_card, is_serving
+from imageedit_operator.core.pods import holds_card, is_active, is_serving
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.scaling import Decision, Memory, decide
+
+SCRAPED_WITHIN_S = 60.0
+"""Two periods of most scrapers: no longer does a pod need that runs before it has a series."""
 
 
 def wanted_pods(
@@ -31,7 +41,7 @@ def wanted_pods(
     free = free_places(resource, observed)
     decision, scaling = decide(
         memory,
-        observed.queue,
+        words_for_a_start(observed.queue, ours, now=now),
         resource.autoscaling,
         current=current,
         warm_pods=sum(is_serving(pod) for pod in ours),
@@ -39,6 +49,26 @@ def wanted_pods(
         now=now,
     )
     return decision.desired, decision, scaling
+
+
+# | the queue      | pods that run              | what is said                     |
+# | is not NoSeries| any                        | as it was                        |
+# | NoSeries       | none                       | that there is nothing to scrape  |
+# | NoSeries       | all for less than a minute | that there was no time to scrape |
+# | NoSeries       | one for longer             | as it was: what to check         |
+def words_for_a_start(
+    queue: Known[QueueSample] | Unknown, ours: Iterable[ObservedPod], *, now: float
+) -> Known[QueueSample] | Unknown:
+    """A scraper that nothing is wrong with needs time: nobody is sent to look at it before."""
+    if isinstance(queue, Known) or queue.reason != "NoSeries":
+        return queue
+    since = [pod.started_at for pod in ours if is_active(pod) and pod.started]
+    if not since:
+        return Unknown(reason=queue.reason, message="no server pod runs yet, so there is nothing to scrape")
+    if now - min(since) < SCRAPED_WITHIN_S:
+        words = "the server pods were only just started: Prometheus had no time to scrape them yet"
+        return Unknown(reason=queue.reason, message=words)
+    return queue
 
 
 def free_places(resource: ImageEditDeployment, observed: Observed) -> int | None:

@@ -108,6 +108,8 @@ class ObservedPod:
     """Of the server container that runs now; empty while none does."""
     started: bool = False
     """The server container runs (its process may still be cold)."""
+    started_at: float = 0.0
+    """Since when it runs; 0 when that is not known."""
     restarts: int = 0
     waiting_reason: str = ""
     """Reason of a container that cannot start: CrashLoopBackOff, ImagePullBackOff, ..."""

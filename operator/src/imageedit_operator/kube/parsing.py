@@ -160,6 +160,7 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         ready=conditions.get("Ready", {}).get("status") == "True",
         container_id=container.get("containerID", "") if running else "",
         started=running,
+        started_at=epoch_s(container["state"]["running"].get("startedAt")) if running else 0.0,
         restarts=container.get("restartCount", 0),
         waiting_reason=waiting.get("reason", ""),
         waiting_message=waiting.get("message", ""),
