@@ -7,22 +7,22 @@ operator handles few kinds, and raw JSON costs neither their memory nor a discov
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
-import aiohttp
 from kubernetes.aio.client import ApiClient
 
 from imageedit_operator.errors import ApiError
+from imageedit_operator.kube import answers
 from imageedit_operator.kube.clock import ClusterClock
 from imageedit_operator.kube.login import Login
 from imageedit_operator.kube.patience import Patience
+from imageedit_operator.kube.requests import WHOLE, Renew, RequestDone, Requests
 
+Manifest: TypeAlias = answers.Manifest
 FIELD_MANAGER = "imageedit-operator"
 TEMPLATE_MANAGER = "imageedit-operator-template"
 """Applies `spec.template`: what it and the first one both set is a conflict, and nobody's value wins in silence."""
@@ -30,17 +30,8 @@ PAGE_SIZE = 500
 NO_VERSION = "1"
 """No object has this version. An apply that asks for it creates what is not there and is refused over what is;
 unlike a POST it leaves the fields to the manager of later applies, which can then take them away again."""
-UNAUTHORIZED = 401
 _APPLY = "application/apply-patch+yaml"
-_WHOLE = "application/json"
-_MANAGER = re.compile(r'conflict with "([^"]*)"')
 _METADATA_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-
-Manifest: TypeAlias = dict[str, Any]
-RequestDone: TypeAlias = Callable[[str, str], None]
-"""Called after each request with its verb and its status code, `error` when there was no answer."""
-Renew: TypeAlias = Callable[[ApiClient], Awaitable[ApiClient | None]]
-"""Another login than the one that was refused; None when there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,29 +180,31 @@ class KubeClient:
         clock: ClusterClock | None = None,
         patience: Patience | None = None,
     ) -> None:
-        self._api = api
-        self._patience = patience
-        self._clock = clock
-        self._renew = renew
-        self._field_manager = field_manager
+        self._requests = Requests(
+            api,
+            timeout_s=timeout_s,
+            on_request=on_request,
+            user_agent=field_manager,
+            renew=renew,
+            clock=clock,
+            patience=patience,
+        )
         self._trying = {"dryRun": "All"} if dry_run else {}
         # A file that is tried is checked as kubectl checks it: an unknown field is an error and not dropped.
         strict = {"fieldValidation": "Strict"} if dry_run else {}
         self._writing = {"fieldManager": field_manager, **self._trying, **strict}
         self._page_size = page_size
-        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(5.0, timeout_s))
-        self._on_request = on_request
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Manifest:
-        return await self._request("get", _path(resource, namespace, name))
+        return await self._requests.send("get", _path(resource, namespace, name))
 
     async def pages(
         self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = "", bare: bool = False
     ) -> AsyncIterator[list[Manifest]]:
         query = {"limit": str(self._page_size), "labelSelector": labels, "fieldSelector": fields, "continue": ""}
         while True:
-            accept = _METADATA_ALONE if bare else _WHOLE
-            answer = await self._request("list", _path(resource, namespace), query=query, accept=accept)
+            accept = _METADATA_ALONE if bare else WHOLE
+            answer = await self._requests.send("list", _path(resource, namespace), query=query, accept=accept)
             yield answer.get("items") or []
             query["continue"] = answer.get("metadata", {}).get("continue") or ""
             if not query["continue"]:
@@ -221,7 +214,7 @@ class KubeClient:
         return [item async for page in self.pages(resource, namespace, labels=labels) for item in page]
 
     async def create(self, resource: Resource, namespace: str, manifest: Mapping[str, Any]) -> Manifest:
-        return await self._request("create", _path(resource, namespace), query=self._writing, body=manifest)
+        return await self._requests.send("create", _path(resource, namespace), query=self._writing, body=manifest)
 
     async def apply(
         self, resource: Resource, namespace: str, manifest: Mapping[str, Any], *, uid: str | None = None
@@ -230,7 +223,7 @@ class KubeClient:
         query = {**self._writing, "force": "true"}
         expected = {} if uid is None else {"uid": uid} if uid else {"resourceVersion": NO_VERSION}
         body = {**manifest, "metadata": {**manifest["metadata"], **expected}}
-        return await self._request("apply", path, query=query, body=body, content=_APPLY)
+        return await self._requests.send("apply", path, query=query, body=body, content=_APPLY)
 
     async def apply_beside(
         self,
@@ -245,7 +238,7 @@ class KubeClient:
         path = _path(resource, namespace, manifest["metadata"]["name"])
         trying = {"dryRun": "All"} if dry_run else self._trying
         query = {"fieldManager": manager, "fieldValidation": "Strict", "force": str(force).lower(), **trying}
-        return await self._request("apply", path, query=query, body=manifest, content=_APPLY)
+        return await self._requests.send("apply", path, query=query, body=manifest, content=_APPLY)
 
     async def patch(
         self,
@@ -259,139 +252,26 @@ class KubeClient:
     ) -> Manifest:
         content = "application/strategic-merge-patch+json" if strategic else "application/merge-patch+json"
         path = _path(resource, namespace, name, subresource)
-        return await self._request("patch", path, query=self._writing, body=body, content=content)
+        return await self._requests.send("patch", path, query=self._writing, body=body, content=content)
 
     async def delete(
         self, resource: Resource, namespace: str, name: str, *, uid: str, resource_version: str = ""
     ) -> None:
         preconditions = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
         body = {"propagationPolicy": "Background", "preconditions": preconditions}
-        await self._request("delete", _path(resource, namespace, name), query=self._trying, body=body)
+        await self._requests.send("delete", _path(resource, namespace, name), query=self._trying, body=body)
 
     async def serves(self, resource: Resource) -> bool:
         try:
-            answer = await self._request("get", resource.root)
+            answer = await self._requests.send("get", resource.root)
         except ApiError as error:
             if error.not_found:
                 return False
             raise
         return any(entry.get("name") == resource.plural for entry in answer.get("resources", []))
 
-    async def _request(
-        self,
-        verb: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
-        content: str = "application/json",
-        accept: str = _WHOLE,
-    ) -> Manifest:
-        text = urlencode({name: value for name, value in (query or {}).items() if value})
-        target = path + ("?" + text if text else "")
-        types = {"Accept": accept, "Content-Type": content}
-        tries = 0
-        while True:
-            tries += 1
-            try:
-                return await self._try(verb, target, body, types)
-            except ApiError as error:
-                if self._patience is None or not await self._patience.again(verb, error, tries=tries):
-                    raise
-
-    async def _try(self, verb: str, target: str, body: Mapping[str, Any] | None, types: Mapping[str, str]) -> Manifest:
-        used = self._api
-        answer = await self._send(used, verb, target, body, types)
-        if answer.status == UNAUTHORIZED and self._renew is not None:
-            fresh = await self._renew(used)
-            if fresh is not None:
-                self._api = fresh
-                answer = await self._send(fresh, verb, target, body, types)
-        return _decode(verb, target.partition("?")[0], answer.status, answer.headers, answer.data)
-
-    async def _send(
-        self, api: ApiClient, verb: str, path: str, body: Mapping[str, Any] | None, types: Mapping[str, str]
-    ) -> _Answer:
-        code = "error"
-        try:
-            configuration = api.configuration
-            auth = (await configuration.auth_settings()).get("BearerToken")
-            headers = {**types, "User-Agent": self._field_manager}
-            if auth:
-                headers["Authorization"] = auth["value"]
-            sent_s = self._clock.stopwatch() if self._clock is not None else 0.0
-            answer = await api.rest_client.request(
-                _METHODS[verb],
-                configuration.host + path,
-                headers=headers,
-                body=body,
-                _request_timeout=self._timeout,
-            )
-            code = str(answer.status)
-            if self._clock is not None:
-                self._clock.heard(answer.headers, sent_s)
-            return _Answer(status=answer.status, headers=answer.headers, data=await answer.read())
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            code = "error"
-            message = str(error) or "no answer in time"
-            raise ApiError(
-                status=0,
-                reason="Unreachable",
-                message=f"{verb} {path.partition('?')[0]}: {message}",
-                late=isinstance(error, TimeoutError),
-            ) from error
-        finally:
-            self._on_request(verb, code)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Answer:
-    status: int
-    headers: Mapping[str, str]
-    data: bytes
-
-
-_METHODS = {"get": "GET", "list": "GET", "create": "POST", "apply": "PATCH", "patch": "PATCH", "delete": "DELETE"}
-
 
 def _path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
     scope = f"/namespaces/{quote(namespace)}" if resource.namespaced and namespace else ""
     tail = "".join(f"/{quote(part)}" for part in (resource.plural, name, subresource) if part)
     return resource.root + scope + tail
-
-
-def _decode(verb: str, path: str, status: int, headers: Mapping[str, str], data: bytes) -> Manifest:
-    try:
-        answer = json.loads(data) if data else {}
-    except ValueError:
-        answer = {"message": data[:200].decode(errors="replace")}
-    if not isinstance(answer, dict):
-        answer = {"message": "the answer is not an object"}
-        status = status if status >= 400 else 502
-    if status < 400:
-        return answer
-    causes = (answer.get("details") or {}).get("causes") or []
-    raise ApiError(
-        status=status,
-        reason=str(answer.get("reason") or f"Http{status}"),
-        message=str(answer.get("message") or f"{verb} {path} failed"),
-        retry_after_s=_retry_after_s(headers, answer),
-        fields=frozenset(str(cause.get("field")) for cause in causes),
-        contested=_contested(causes),
-    )
-
-
-def _contested(causes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Fields of an apply that other managers own, and who: `conflict with "kubectl" using apps/v1`."""
-    found = [cause for cause in causes if cause.get("reason") == "FieldManagerConflict"]
-    named = {str(cause.get("field")): _MANAGER.search(str(cause.get("message"))) for cause in found}
-    return {field: "another manager" if match is None else match[1] for field, match in named.items()}
-
-
-def _retry_after_s(headers: Mapping[str, str], answer: Mapping[str, Any]) -> float:
-    details = answer.get("details") or {}
-    text = headers.get("Retry-After") or details.get("retryAfterSeconds") or 0
-    try:
-        return min(300.0, max(0.0, float(text)))
-    except ValueError:
-        return 0.0  # an HTTP date: our own back-off is good enough
