@@ -1,4 +1,4 @@
-"""A thousand resources of one pod each, and as many bare Deployments of the same pod without the gate."""
+"""A thousand resources of one pod each, and as many bare Deployments: one container with a card, and nothing else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HASH = revision_hash(parse(resource("any") | {"metadata": {"name": "any", "names
 
 
 def deployment(name: str) -> Manifest:
-    """What a user without the operator would write."""
+    """The least that starts a pod with a card: a tenth of the size of ours, and no gate, Service, budget or status."""
     container = {"name": "server", "image": "server:1", "resources": {"limits": {RESOURCE_NAME: "1"}}}
     return {
         "apiVersion": "apps/v1",
