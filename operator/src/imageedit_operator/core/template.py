@@ -100,9 +100,9 @@ def trouble(refusal: Refusal | None) -> Trouble | None:
 # | a field of the answer to a try                      | is the operator's own  |
 # | the operator's manifest sets it, or what it is in   | yes                    |
 # | it holds a field that the manifest sets             | yes                    |
-# | else                                                | no: it is a default    |
+# | else                                                | no: an edit by hand    |
 def is_own(field: str, resource: ImageEditDeployment) -> bool:
-    """Whether the operator itself sets it: who made a Deployment by a POST owns the apiserver's defaults too."""
+    """Whether the operator itself sets it, in every Deployment, and not somebody in the one that was asked about."""
     whole = manifests.deployment(resource, "")["spec"]["template"]
     return any(_touch(path, field) for path in _paths(whole, ".spec.template"))
 

@@ -61,7 +61,7 @@ async def over(
 
 
 async def over_another(kube: Kube, resource: ImageEditDeployment, deployment: ObservedDeployment) -> Refusal | None:
-    """The refusal over the Deployment of another revision, which may have been made without a template in mind.
+    """The refusal over the Deployment of another revision, of which fields that others wrote do not count.
 
     Raises ApiError.
     """
