@@ -41,6 +41,9 @@ def test_an_object_without_managed_fields_has_no_writer() -> None:
 
 
 IMAGE: dict[str, Any] = {"f:spec": {"f:containers": {'k:{"name":"server"}': {".": {}, "f:image": {}}}}}
+VARIABLE: dict[str, Any] = {
+    "f:spec": {"f:env": {'k:{"name":"A"}': {".": {}, "f:name": {}, "f:value": {}}, 'k:{"name":"B"}': {"f:name": {}}}}
+}
 VALUES: dict[str, Any] = {"f:spec": {"f:finalizers": {'v:"a"': {}}}}
 
 
@@ -50,6 +53,10 @@ VALUES: dict[str, Any] = {"f:spec": {"f:finalizers": {'v:"a"': {}}}}
         ([entry("ours", IMAGE)], {}),
         ([entry("ours", IMAGE), entry("kubectl-edit", IMAGE)], {}),
         ([entry("kubectl-edit", IMAGE)], {("spec", "containers[name=server]", "image"): "kubectl-edit"}),
+        (
+            [entry("kubectl-set", VARIABLE)],
+            {("spec", "env[name=A]", "value"): "kubectl-set", ("spec", "env[name=B]", "name"): "kubectl-set"},
+        ),
         ([entry("kubectl-edit", VALUES)], {("spec", 'finalizers["a"]'): "kubectl-edit"}),
         ([entry("kcm", {"f:status": {"f:replicas": {}}, "f:metadata": {"f:annotations": {"f:a": {}}}})], {}),
         ([entry("kubectl", REPLICAS, subresource="scale")], {("spec", "replicas"): "kubectl"}),

@@ -63,7 +63,8 @@ def _entries(metadata: Raw) -> list[Raw]:
 
 # | key in fieldsV1        | stands for                            |
 # | f:NAME                 | a field                               |
-# | k:{"name":"server"}    | the item of a list with these keys    |
+# | k:{"name":"server"}    | the item of a list with these keys;   |
+# |                        | its keys again only where it is alone |
 # | v:VALUE, i:NUMBER      | the item of a list with this value    |
 # | .                      | the item or the map itself            |
 def _leaves(fields: Raw, above: Path = (), *, holders: bool = True) -> Iterator[Path]:
@@ -74,9 +75,16 @@ def _leaves(fields: Raw, above: Path = (), *, holders: bool = True) -> Iterator[
         path = _deeper(above, key)
         deeper = {name for name in below if name != "."} if isinstance(below, Mapping) else set()
         if deeper:
-            yield from _leaves(below, path, holders=holders)
+            more = deeper - _keys(key) or deeper
+            yield from _leaves({name: below[name] for name in more}, path, holders=holders)
         elif holders or not below:
             yield path
+
+
+def _keys(key: str) -> set[str]:
+    """The fields inside the item of a list that its own path names already."""
+    kind, _, text = key.partition(":")
+    return {f"f:{name}" for name in json.loads(text)} if kind == "k" else set()
 
 
 def _deeper(above: Path, key: str) -> Path:
