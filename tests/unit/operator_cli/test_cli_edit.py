@@ -68,6 +68,20 @@ def test_a_refusal_ends_by_its_row(status: int, body: object, proxied: bool, cod
     assert words in ended.message
 
 
+@pytest.mark.parametrize(
+    ("param", "message", "words"),
+    [
+        ("image", "image is not a PNG, JPEG or WebP picture.", "a/in.gif is not a PNG, JPEG or WebP picture."),
+        ("image", "The picture has 9 pixels.", "a/in.gif: The picture has 9 pixels."),
+        ("prompt", "prompt is empty.", "prompt is empty."),
+        (None, "image is odd.", "image is odd."),
+    ],
+)
+def test_what_is_wrong_with_the_picture_names_its_file(param: str | None, message: str, words: str) -> None:
+    error = {"code": "invalid_image", "param": param, "message": message}
+    assert edit_errors.of_server(error, status=400, picture="a/in.gif").message == words
+
+
 def test_a_worker_that_was_lost_in_the_middle_is_worth_another_try() -> None:
     ended = edit_errors.of_server({"message": "The worker was lost.", "code": "worker_lost"}, status=200)
     assert ended.code == Exit.NOT_READY

@@ -50,7 +50,7 @@ async def run(asked: argparse.Namespace) -> Exit:
     target = edit_files.output(asked.image, asked.out, force=asked.force)
     data = await asyncio.to_thread(edit_files.picture, asked.image)
     async with _way(asked) as way:
-        event, request_id = await _edit(way, data, asked.image.name, form_fields(asked, target.format), asked.timeout)
+        event, request_id = await _edit(way, data, asked.image, form_fields(asked, target.format), asked.timeout)
     picture = _decoded(event)
     await asyncio.to_thread(edit_files.save, target.path, picture)
     made = _made(event, target.path, len(picture), request_id)
@@ -75,11 +75,11 @@ def _way(asked: argparse.Namespace) -> AbstractAsyncContextManager[Way]:
 
 
 async def _edit(
-    way: Way, data: bytes, name: str, fields: Mapping[str, str], timeout_s: float
+    way: Way, data: bytes, image: Path, fields: Mapping[str, str], timeout_s: float
 ) -> tuple[Mapping[str, Any], str]:
     """The last event of the stream, and the request's id."""
     form = aiohttp.FormData(fields)
-    form.add_field("image", io.BytesIO(data), filename=name, content_type="application/octet-stream")
+    form.add_field("image", io.BytesIO(data), filename=image.name, content_type="application/octet-stream")
     # The server refuses at once what it cannot make in this time.
     headers = {"x-request-deadline": f"{timeout_s:g}"}
     timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
@@ -88,8 +88,8 @@ async def _edit(
         async with way.send(form, headers, timeout) as answer:
             if answer.status != 200:
                 body = await _short(answer)
-                raise edit_errors.refusal(answer.status, answer.headers, body, proxied=way.proxied)
-            return await _result(answer, progress), answer.headers.get("x-request-id", "")
+                raise edit_errors.refusal(answer.status, answer.headers, body, proxied=way.proxied, picture=str(image))
+            return await _result(answer, progress, str(image)), answer.headers.get("x-request-id", "")
     except TimeoutError as error:
         words = f"There was no picture within {timeout_s:g} s. Try again later, or with a longer --timeout."
         raise CommandFailed(Exit.NOT_READY, words) from error
@@ -99,14 +99,15 @@ async def _edit(
         progress.end()
 
 
-async def _result(answer: aiohttp.ClientResponse, progress: _Progress) -> Mapping[str, Any]:
+async def _result(answer: aiohttp.ClientResponse, progress: _Progress, picture: str) -> Mapping[str, Any]:
     reader = Reader()
     async for chunk in answer.content.iter_any():
         for found in reader.feed(chunk):
             if isinstance(found, Standing):
                 progress.show(found.words())
             elif found.kind == "error":
-                raise edit_errors.of_server(_error(found), status=200, name=answer.headers.get("x-request-id", ""))
+                name = answer.headers.get("x-request-id", "")
+                raise edit_errors.of_server(_error(found), status=200, name=name, picture=picture)
             elif "b64_json" in found.data:
                 return found.data
     raise CommandFailed(Exit.FAILED, "The connection ended before the picture was there. Try again.")

@@ -22,8 +22,8 @@ KEY_NEEDED = (
 # | the server     | 429, 503               | NOT_READY | its own, and when to come back                   |
 # | the server     | else                   | FAILED    | its own, and the request's name where it is 5xx  |
 # | somebody else  | any                    | FAILED    | that this is no server of ours                   |
-def refusal(status: int, headers: Mapping[str, str], body: bytes, *, proxied: bool) -> CommandFailed:
-    """What the user is told of an answer that is not 200."""
+def refusal(status: int, headers: Mapping[str, str], body: bytes, *, proxied: bool, picture: str = "") -> CommandFailed:
+    """What the user is told of an answer that is not 200; `picture` is the file that was sent."""
     said = _json(body)
     if proxied and said.get("kind") == "Status":
         if status == 503:
@@ -38,13 +38,19 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, *, proxied: bo
         )
     if status == 401 and proxied:
         return CommandFailed(Exit.FAILED, KEY_NEEDED)
-    return of_server(error, status=status, again_s=headers.get("Retry-After", ""), name=headers.get("x-request-id", ""))
+    again_s, name = headers.get("Retry-After", ""), headers.get("x-request-id", "")
+    return of_server(error, status=status, again_s=again_s, name=name, picture=picture)
 
 
-def of_server(error: Mapping[str, Any], *, status: int, again_s: str = "", name: str = "") -> CommandFailed:
+def of_server(
+    error: Mapping[str, Any], *, status: int, again_s: str = "", name: str = "", picture: str = ""
+) -> CommandFailed:
     """The server's own error object."""
     words = str(error.get("message") or error.get("code") or "The server refused it.").strip()
     words = words if words.endswith((".", "!", "?")) else f"{words}."
+    if picture and error.get("param") == "image":
+        # The server knows it by the name of its field alone.
+        words = picture + words.removeprefix("image") if words.startswith("image ") else f"{picture}: {words}"
     later = status in (429, 503) or error.get("code") in ("worker_lost", "draining", "not_ready", "deadline_missed")
     if later:
         when = f" Try again in {again_s} s." if again_s else " Try again later."
