@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,6 +94,18 @@ def test_what_a_pod_waits_for_stands_below_it() -> None:
 def test_conditions_that_are_not_fine_come_before_everything_else() -> None:
     lines = shown(rolling()).splitlines()
     assert "! WaitingForCard True" in lines[1]
+
+
+@pytest.mark.parametrize(("times", "words"), [(1, "1 restart "), (2, "2 restarts ")])
+def test_restarts_of_a_pod_are_counted_in_words(times: int, words: str) -> None:
+    view = rolling()
+    (old, *others) = view.revisions
+    restarted = replace(old, pods=(replace(old.pods[0], restarts=times),))
+    assert words in shown(replace(view, revisions=(restarted, *others)))
+
+
+def test_seconds_in_documents_have_no_more_digits_than_clocks() -> None:
+    assert document({"sinceS": 60.33333333333, "restarts": 3}) == {"sinceS": 60.333, "restarts": 3}
 
 
 def test_the_first_line_names_the_resource_its_phase_and_what_goes_on() -> None:

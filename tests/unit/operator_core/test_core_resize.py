@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from imageedit_operator.core.actions import Action, DeletePod, DrainPod, ScaleDeployment, SetDeletionCost, SetGate
 from imageedit_operator.core.observed import ObservedPod
 from imageedit_operator.core.resize import Group, resize
@@ -27,6 +29,22 @@ def cheap(actions: Sequence[Action]) -> list[str]:
 
 def drained(actions: Sequence[Action]) -> list[str]:
     return [action.pod for action in actions if isinstance(action, SetGate)]
+
+
+@pytest.mark.parametrize(("goal", "words"), [(1, "1 pod is wanted"), (2, "2 pods are wanted")])
+def test_a_number_of_pods_is_said_as_people_say_it(goal: int, words: str) -> None:
+    (action,) = resize(Group(deployment=deployment(0), pods=()), goal, limit=9, now=0.0)
+    assert isinstance(action, ScaleDeployment)
+    assert action.why == words
+
+
+@pytest.mark.parametrize(
+    ("replicas", "words"), [(1, "removes 1 pod that does not exist yet"), (2, "removes 2 pods that do not exist yet")]
+)
+def test_pods_that_never_came_are_removed_in_words(replicas: int, words: str) -> None:
+    (action,) = resize(Group(deployment=deployment(replicas), pods=()), 0, limit=9, now=0.0)
+    assert isinstance(action, ScaleDeployment)
+    assert action.why == words
 
 
 def test_at_its_goal_nothing_is_done() -> None:

@@ -197,7 +197,7 @@ def test_pods_that_somebody_started_without_the_template_go_and_get_no_gate() ->
         uid=f"uid-{HASH}",
         resource_version="7",
         replicas=0,
-        why="removes 1 pods that do not exist yet",
+        why="removes 1 pod that does not exist yet",
     )
 
 

@@ -12,14 +12,14 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 
 def document(value: object) -> Json:
-    """A dataclass as an object, a tuple as a list; plain values and mappings as they are."""
+    """A dataclass as an object, a tuple as a list, numbers to the millisecond; other values as they are."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {_camel(field.name): document(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(name): document(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
         return [document(item) for item in value]
-    return cast("Json", value)
+    return round(value, 3) if isinstance(value, float) else cast("Json", value)
 
 
 def as_text(value: object) -> str:

@@ -66,7 +66,7 @@ def _revision(view: RevisionView) -> Branch:
 def _pod(view: PodView) -> Branch:
     work = "" if view.running is None or view.waiting is None else f"{view.running} running, {view.waiting} waiting"
     cards = "".join(f"{count}x {name.rpartition('/')[2]}" for name, count in view.cards.items())
-    restarts = f"{view.restarts} restarts" if view.restarts else ""
+    restarts = "" if not view.restarts else "1 restart" if view.restarts == 1 else f"{view.restarts} restarts"
     cells = (
         Cell(view.name),
         Cell(view.state, tone(view)),

@@ -91,7 +91,7 @@ def _grow(group: Group, goal: int, *, limit: int, now: float) -> tuple[Action, .
     actions: list[Action] = [*_reminders(pod for pod in group.draining if pod not in done)]
     actions += [_delete(pod) for pod in replaced]
     if replicas > group.deployment.replicas:
-        actions.append(_scale(group, replicas, f"{goal} pods are wanted"))
+        actions.append(_scale(group, replicas, "1 pod is wanted" if goal == 1 else f"{goal} pods are wanted"))
     return tuple(actions)
 
 
@@ -117,7 +117,8 @@ def _scale_away(group: Group, chosen: Sequence[ObservedPod], *, absent: int) -> 
     # ReplicaSet must know the cost before it is told to remove: the scaling waits for the next look.
     if not _first_to_go(group, chosen, costs=lambda pod: pod.deletion_cost):
         return costs if _first_to_go(group, chosen, costs=wanted_cost) else ()
-    names = ", ".join(pod.name for pod in chosen) or f"{absent} pods that do not exist yet"
+    names = ", ".join(pod.name for pod in chosen)
+    names = names or ("1 pod that does not exist yet" if absent == 1 else f"{absent} pods that do not exist yet")
     return (*costs, _scale(group, max(0, group.deployment.replicas - count), f"removes {names}"))
 
 
