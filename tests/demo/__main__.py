@@ -7,13 +7,20 @@ Ends with one line `demo ok: ...` and exit code 0, or with the relevant logs, th
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import sys
+import time
 from typing import Any
 
 from demo import editing
+from demo.ending import broken_off
+from demo.rolling import Telling, standing
 from demo.steps import Steps
 from localcluster import cluster as local
+from localcluster import teardown
 from localcluster.errors import LocalClusterError
+from localcluster.paths import cluster_layout
 from support.kubectl import CommandFailed, Kubectl, condition, is_current, wait_for
 from support.load import Load, Tally
 from support.system import DEMO_NAME as NAME
@@ -27,6 +34,8 @@ CLIENTS = 6
 START_LIMIT_S, ROLLOUT_LIMIT_S = 300.0, 600.0
 """Far more than on two idle cores: a machine that is busy with something else takes five times as long."""
 LOAD_LIMIT_S = START_LIMIT_S + ROLLOUT_LIMIT_S
+OPERATOR = ROOT / "operator" / "src"
+PLUGIN = (sys.executable, "-m", "imageedit_operator.cli")
 PICTURES = ROOT / "build" / "demo"
 
 
@@ -43,7 +52,8 @@ def main() -> int:
         kubectl = Kubectl(kubeconfig=running.kubeconfig, kubectl=running.kubectl, helm=running.helm)
         show(steps, kubectl, running)
     except KeyboardInterrupt:
-        print("\ndemo broken off; run it again, or remove what it started: make demo-down", flush=True)
+        left = kubectl is not None or teardown.traces(cluster_layout())
+        print(f"\n{broken_off(left=bool(left))}", flush=True)
         return 130
     except Exception as error:  # whatever went wrong: the reason, the logs, and an exit code
         expected = isinstance(error, LocalClusterError | CommandFailed | DemoFailed | TimeoutError)
@@ -161,8 +171,9 @@ def wait_for_replicas(kubectl: Kubectl, wanted: int) -> None:
 
 
 def wait_for_rollout(steps: Steps, kubectl: Kubectl) -> None:
-    """Until everything is of the new revision; says each new message of Progressing on the way."""
+    """Until everything is of the new revision; says each new message of Progressing, and each move, on the way."""
     said: list[str] = []
+    telling = Telling(steps.note, now=time.monotonic())
 
     def reached() -> bool:
         resource = kubectl.get("imageeditdeployment", NAME, "-n", NAMESPACE)
@@ -170,6 +181,8 @@ def wait_for_rollout(steps: Steps, kubectl: Kubectl) -> None:
         if message and message not in said:
             said.append(message)
             steps.note(f"Progressing: {message}")
+        if is_current(resource):  # before, the status counts pods of the old revision as new
+            telling.tell(standing(resource), now=time.monotonic())
         return is_current(resource) and bool(condition(resource, "Ready")["status"] == "True")
 
     wait_for("the rollout", reached, timeout_s=ROLLOUT_LIMIT_S)
@@ -191,16 +204,29 @@ def scaling_line(kubectl: Kubectl) -> str:
     return f"decision {scaling.get('decision')}: {'; '.join(scaling.get('reasons', []))}"
 
 
+def plugin_status(kubectl: Kubectl) -> str:
+    """What `kubectl imageedit status` prints; its words also where it fails, for the demo has shown all by then."""
+    done = subprocess.run(
+        [*PLUGIN, "status", NAME, "-n", NAMESPACE, "--kubeconfig", str(kubectl.kubeconfig)],
+        env={**os.environ, "PYTHONPATH": str(OPERATOR)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return (done.stdout + done.stderr).rstrip()
+
+
 def print_end(steps: Steps, kubectl: Kubectl, running: local.Cluster, base_url: str, tally: Tally) -> None:
     """The status as it stands, and how to reach everything."""
     steps.say("\nstatus of the resource:")
-    steps.say(kubectl.run("get", "ied", NAME, "-n", NAMESPACE, "-o", "jsonpath={.status}"))
+    steps.say(plugin_status(kubectl))
     steps.say(kubectl.run("get", "ied,deployments,pods", "-n", NAMESPACE))
     steps.say(f"API:      {base_url}   (POST {base_url}/images/edits)")
     steps.say(f"page:     {base_url.removesuffix('/v1')}/")
     steps.say(f"metrics:  {running.prometheus_url}")
     steps.say(f"cluster:  export KUBECONFIG={running.kubeconfig}; {running.kubectl} get ied -n {NAMESPACE}")
-    plugin = f"PYTHONPATH={ROOT / 'operator' / 'src'} {sys.executable} -m imageedit_operator.cli"
+    plugin = f"PYTHONPATH={OPERATOR} {' '.join(PLUGIN)}"
     steps.say(f"plugin:   {plugin} status -n {NAMESPACE}   (kubectl imageedit, docs/kubectl-plugin.md)")
     steps.say("remove:   make demo-down")
     median = sorted(tally.seconds)[len(tally.seconds) // 2]

@@ -63,13 +63,19 @@ def build_up(layout: Layout, *, venv: Path, cards: int, scrape_interval_s: float
         state.write(layout, before)
         _start(layout, programs, venv=venv, cards=cards, scrape_interval_s=scrape_interval_s, progress=progress)
         state.write(layout, replace(before, ready=True))
-    except BaseException:
+    except BaseException as error:
         kept = cache_dir() / "failed-logs"
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(layout.logs, kept, ignore_dangling_symlinks=True)
-        progress(f"failed; removing what was started (logs kept in {kept})")
+        progress(f"{end_words(error)} (logs kept in {kept})")
         teardown.tear_down(layout)
         raise
+
+
+def end_words(error: BaseException) -> str:
+    """Why a start is taken back; Ctrl-C is no failure."""
+    why = "broken off" if isinstance(error, KeyboardInterrupt) else "failed"
+    return f"{why}; removing what was started"
 
 
 def require_no_other_node() -> None:
