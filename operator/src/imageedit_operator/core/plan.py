@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from imageedit_operator.core import (
-    budget,
-    children,
-    demand,
+    acting,
     events,
-    expectations,
-    fleet,
-    gates,
     handover,
-    history,
-    hold,
     intact,
     manifests,
     next_look,
-    prefetch,
-    record,
+    outlook,
     refusals,
-    rollout,
-    sick_cards,
-    sickness,
     situation,
     status,
     sweep,
@@ -33,17 +22,13 @@ from imageedit_operator.core import (
     template,
     unwritten,
 )
-from imageedit_operator.core.actions import Action, DeletePod, DrainPod, Plan, ScaleDeployment, SetDeletionCost, SetGate
-from imageedit_operator.core.fleet import Fleet
-from imageedit_operator.core.hold import Hold
+from imageedit_operator.core.actions import Action, DeletePod, Plan, ScaleDeployment, SetGate
 from imageedit_operator.core.observed import Known, Observed, ObservedPod
-from imageedit_operator.core.resize import Group
+from imageedit_operator.core.outlook import Outlook
+from imageedit_operator.core.progress import Situation
 from imageedit_operator.core.resource import ImageEditDeployment
-from imageedit_operator.core.revision import files_key, revision_hash
-from imageedit_operator.core.rollout import Step, Terms
 from imageedit_operator.core.scaling import Decision, Memory
 from imageedit_operator.core.stored import find
-from imageedit_operator.core.target import Target
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,145 +47,19 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     if resource.deleting:
         # Owner references take the children away; nothing may be created behind them.
         return Plan(actions=(), status=observed.status, requeue_after_s=next_look.RESTING_S), memory
-    hash_ = revision_hash(resource)
-    owned = tuple(item for item in observed.deployments if item.owned)
-    goal = target.choose(hash_, observed.status, {item.revision_hash for item in owned})
-    outdated = children.outdated(resource, observed, hash_, target=goal.revision)
-    owned = tuple(item for item in owned if item is not outdated)
-    kept = {item.revision_hash for item in owned}
-    bare = template.unfinished(resource, owned, observed.pods, hash_) if goal.revision == hash_ else None
-    revisions = history.revisions(observed.status, owned, observed.pods, _entry(resource, hash_))
-    deadline_s = expectations.deadline_s(resource.rollout.progress_deadline_s, observed.status)
-    owned_pods = tuple(pod for pod in observed.pods if pod.revision_hash in kept)
-    copies = prefetch.look(
-        resource,
-        observed,
-        owned_pods,
-        revisions,
-        hash_=hash_,
-        given_up=goal.rolls_back,
-        good=target.last_good(observed.status) == hash_,
-    )
-    ours = expectations.mark(
-        sick_cards.mark(owned_pods, observed.cards),
-        digests=history.digests(revisions),
-        files_at=copies.files_at,
-        cards=observed.cards,
-        deadline_s=deadline_s,
-        now=now,
-    )
-    conflict = children.name_conflict(resource, observed, hash_)
-    wanted, decision, scaling = demand.wanted_pods(resource, observed, memory.scaling, owned, ours, now=now)
-    groups = fleet.groups(owned, ours, drain_timeout_s=resource.rollout.drain_timeout_s)
-    waits = resource.rollout.paused or copies.missing or bare is not None
-    reserve = target.last_good(observed.status) if waits else ""
-    pods = fleet.assemble(goal.revision, groups, ours, reserve=reserve)
-    before = record.read(observed.status)
-    held = _hold(resource, observed, pods, goal=goal, prefetching=copies.words, before=before, wanted=wanted, now=now)
-    unfit = template.trouble(observed.template_refusal) if bare is not None else None
-    uncopied = copies.trouble if held is not None and held.reason == "Prefetching" else None
-    trouble = fleet.first_trouble(pods) if pods is not None else None
-    canary = held.new_pods(wanted) if held is not None and held.pods is not None else None
-    followed = record.follow(before, goal.revision, pods, trouble=trouble, canary=canary, now=now)
-    terms = Terms(
-        strategy=resource.rollout.strategy,
-        cards_per_pod=demand.cards_per_pod(resource),
-        cards=observed.cards,
-        resource_name=resource.accelerator.extended_resource,
-        hold=held,
-        stepped_at=followed.stepped_at,
-        whole=bare is None,
-    )
-    ill = sickness.assess(ours, pods, terms, observed.status, wanted=wanted, now=now)
-    terms = replace(terms, relief=ill.relief)
-    step = rollout.step(pods, terms, wanted=wanted, now=now) if pods is not None else Step(actions=(), mode="Steady")
-    first = children.first_replicas(
-        owned, observed.pods, held=held is not None or resource.template.given, wanted=wanted
-    )
-    actions = (
-        *children.service(resource, observed),
-        *children.labels(observed),
-        *children.claims(resource, observed),
-        *(() if outdated is None else (history.delete(outdated),)),
-        *(() if hash_ in kept or conflict is not None else children.create(resource, hash_, replicas=first)),
-        *sweep.actions(ours, now=now),
-        *ill.at_once,
-        *step.actions,
-    )
-    actions += gates.changes(
-        ours,
-        revisions=kept - ({hash_} if bare is not None else set()),
-        leaving=_leaving(actions),
-        settling={group.deployment.revision_hash for group in groups if group.settling or _shrinks(group, actions)},
-    )
-    needed = {hash_, goal.revision, target.last_good(observed.status)}
-    actions += history.forget(owned, observed.pods, keep=needed, limit=resource.history_limit)
-    # Last: where the apiserver refuses one of these, everything else is done all the same.
-    actions += template.finish(resource, bare, observed.pods, observed.template_refusal)
-    actions += budget.changes(
-        resource, observed.budgets, owned, ours, free=demand.free_places(resource, observed), now=now
-    )
-    actions += copies.actions
-    failure = target.judge(
-        goal,
-        observed.status,
-        kept,
-        rollback=resource.rollout.rollback_on_failure,
-        trouble=trouble,
-        record=before,
-        now=now,
-    )
-    handed = handover.words(
-        pods.wanted.live if pods is not None else (),
-        ours,
-        actions,
-        observed.status,
-        resource_name=terms.resource_name,
-        drain_timeout_s=resource.rollout.drain_timeout_s,
-        stepped_at=followed.stepped_at,
-        now=now,
-    )
-    found = situation.read(
-        resource,
-        observed.status,
-        pods,
-        step,
-        decision=decision,
-        trouble=conflict or unfit or trouble or uncopied,
-        wanted=wanted,
-        goal=goal,
-        spec_hash=hash_,
-        hold=held,
-        still=now - followed.stepped_at >= deadline_s,
-        degraded=ill.trouble or sweep.trouble(ours) or refusals.first(groups),
-        ours=ours,
-        intact=intact.answer(resource, observed, hash_, conflict),
-        handed=handed,
-        cards=observed.cards,
-        now=now,
-        copying=bool(copies.missing),
-    )
-    warmups_s = _warmups(ours, actions)
-    facts = status.Facts(
-        generation=resource.generation,
-        selector=manifests.selector(resource),
-        pods=ours,
-        cards=observed.cards,
-        warmups_s=(*(memory.unwritten_s or ()), *warmups_s),
-        revisions=tuple(revisions),
-        failure=failure,
-        record=followed,
-        cases=ill.cases,
-        prefetch=copies.status(),
-    )
+    seen = outlook.at(resource, observed, memory.scaling, now)
+    actions = acting.actions(resource, observed, seen, now)
+    found = _situation(resource, observed, seen, actions, now)
+    warmups_s = _warmups(seen.ours, actions)
+    facts = _facts(resource, observed, seen, warmups_s=(*(memory.unwritten_s or ()), *warmups_s), now=now)
     after = status.build(found, facts, observed.status, now=now)
     ignored = None if resource.autoscaling is None else resource.replicas
     posts = (
-        *events.transitions(observed.status, after, actions, sweep.words(ours)),
+        *events.transitions(observed.status, after, actions, sweep.words(seen.ours)),
         *events.ignored_replicas(memory.ignored_replicas, ignored),
         *intact.put_back(observed, actions),
     )
-    remembers = next_look.remembers(observed.status, after, revisions=len(owned))
+    remembers = next_look.remembers(observed.status, after, revisions=len(seen.owned))
     waits = unwritten.left_to_the_next(
         (*actions, *posts), observed.status, after, remembers=remembers, again=memory.unwritten_s is not None
     )
@@ -210,58 +69,76 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         requeue_after_s=next_look.after_s(
             found,
             acts=bool(actions),
-            leaving=pods is not None and (pods.draining or bool(pods.terminating)),
-            follows=copies.missing or ill.unsettled,
+            leaving=seen.pods is not None and (seen.pods.draining or bool(seen.pods.terminating)),
+            follows=seen.copies.missing or seen.ill.unsettled,
             remembers=remembers,
         ),
-        reasons=_reasons(decision, after, actions, observed.status),
+        reasons=_reasons(seen.decision, after, actions, observed.status),
     )
-    return made, PlanMemory(scaling=scaling, ignored_replicas=ignored, unwritten_s=warmups_s if waits else None)
+    return made, PlanMemory(scaling=seen.scaling, ignored_replicas=ignored, unwritten_s=warmups_s if waits else None)
 
 
-def _entry(resource: ImageEditDeployment, hash_: str) -> Mapping[str, str]:
-    return {"hash": hash_, "model": resource.model.revision, "files": files_key(resource)}
-
-
-def _hold(
-    resource: ImageEditDeployment,
-    observed: Observed,
-    pods: Fleet | None,
-    *,
-    goal: Target,
-    prefetching: str,
-    before: record.Record | None,
-    wanted: int,
-    now: float,
-) -> Hold | None:
-    return hold.find(
-        resource.rollout,
-        target=goal.revision,
-        good=goal.revision == target.last_good(observed.status),
-        replaces=pods is not None and bool(pods.old),
-        promoted=resource.promoted,
-        prefetching=prefetching,
-        record=before,
-        wanted=wanted,
+def _situation(
+    resource: ImageEditDeployment, observed: Observed, seen: Outlook, actions: Sequence[Action], now: float
+) -> Situation:
+    unfit = template.trouble(observed.template_refusal) if seen.bare is not None else None
+    uncopied = seen.copies.trouble if seen.held is not None and seen.held.reason == "Prefetching" else None
+    handed = handover.words(
+        seen.pods.wanted.live if seen.pods is not None else (),
+        seen.ours,
+        actions,
+        observed.status,
+        resource_name=seen.terms.resource_name,
+        drain_timeout_s=resource.rollout.drain_timeout_s,
+        stepped_at=seen.followed.stepped_at,
         now=now,
     )
+    return situation.read(
+        resource,
+        observed.status,
+        seen.pods,
+        seen.step,
+        decision=seen.decision,
+        trouble=seen.conflict or unfit or seen.trouble or uncopied,
+        wanted=seen.wanted,
+        goal=seen.goal,
+        spec_hash=seen.hash_,
+        hold=seen.held,
+        still=now - seen.followed.stepped_at >= seen.deadline_s,
+        degraded=seen.ill.trouble or sweep.trouble(seen.ours) or refusals.first(seen.groups),
+        ours=seen.ours,
+        intact=intact.answer(resource, observed, seen.hash_, seen.conflict),
+        handed=handed,
+        cards=observed.cards,
+        now=now,
+        copying=bool(seen.copies.missing),
+    )
 
 
-def _shrinks(group: Group, actions: Sequence[Action]) -> bool:
-    deployment = group.deployment
-    scales = (action for action in actions if isinstance(action, ScaleDeployment) and action.uid == deployment.uid)
-    return any(action.replicas < deployment.replicas for action in scales)
-
-
-def _leaving(actions: Sequence[Action]) -> frozenset[str]:
-    """Pods that this plan sends away: their gate is not touched again."""
-    uids: set[str] = set()
-    for action in actions:
-        if isinstance(action, SetGate | DrainPod | DeletePod) or (
-            isinstance(action, SetDeletionCost) and action.cost < 0
-        ):
-            uids.add(action.uid)
-    return frozenset(uids)
+def _facts(
+    resource: ImageEditDeployment, observed: Observed, seen: Outlook, *, warmups_s: tuple[float, ...], now: float
+) -> status.Facts:
+    failure = target.judge(
+        seen.goal,
+        observed.status,
+        seen.kept,
+        rollback=resource.rollout.rollback_on_failure,
+        trouble=seen.trouble,
+        record=seen.before,
+        now=now,
+    )
+    return status.Facts(
+        generation=resource.generation,
+        selector=manifests.selector(resource),
+        pods=seen.ours,
+        cards=observed.cards,
+        warmups_s=warmups_s,
+        revisions=seen.revisions,
+        failure=failure,
+        record=seen.followed,
+        cases=seen.ill.cases,
+        prefetch=seen.copies.status(),
+    )
 
 
 def _warmups(ours: Sequence[ObservedPod], actions: Sequence[Action]) -> tuple[float, ...]:
