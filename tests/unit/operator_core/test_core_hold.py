@@ -79,7 +79,7 @@ def test_a_canary_leaves_room_for_the_old_revision(pods: int | None, wanted: int
 @pytest.mark.parametrize(
     ("rollout", "record", "words"),
     [
-        (CANARY, None, "until the annotation imageedit.dev/promoted-revision is new"),
+        (CANARY, None, "until kubectl imageedit promote, or the annotation imageedit.dev/promoted-revision: new"),
         (TIMED, None, "for rollout.canary.hold once they are warm"),
         (TIMED, held_for(0), "until 1970-01-01T02:56:40Z"),
     ],

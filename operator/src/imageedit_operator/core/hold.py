@@ -71,7 +71,7 @@ def find(
         return None
     words = f"holds at {canary.pods} of revision {target} "
     if canary.hold_s is None:
-        words += f"until the annotation imageedit.dev/promoted-revision is {target}"
+        words += f"until kubectl imageedit promote, or the annotation imageedit.dev/promoted-revision: {target}"
     elif since is None:
         words += "for rollout.canary.hold once they are warm"
     else:
