@@ -25,6 +25,8 @@ CONTROLLERS = (
     "horizontal-pod-autoscaler-controller",
 )
 NAME = "edit"
+TWO_LISTS_S = 9.0
+"""The operator of a scene lists every 4 s: what it fights over, it writes again by then."""
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from apiserver.operator_plane import create_resource, eventually, kubectl, resource
 from apiserver.operator_pods import deployments
-from apiserver.operator_scene import NAME, Scene, controlled, kube, scene  # noqa: F401 - fixtures
+from apiserver.operator_scene import NAME, TWO_LISTS_S, Scene, controlled, kube, scene  # noqa: F401 - fixtures
 from faults.node import condition
 from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.resource import parse
@@ -31,8 +31,6 @@ from localcluster.controlplane import ControlPlane
 pytestmark = pytest.mark.timeout(400)
 CLAIMED = {"injection": "DRA", "deviceClassName": "npu.example.com"}
 """Pods that claim their card: a resource with every kind of child."""
-TWO_LISTS_S = 9.0
-"""The operator of a scene lists every 4 s: what it fights over, it writes again by then."""
 PARSED = parse(resource(NAME, accelerator=CLAIMED))
 NAMES = {
     "Deployment": deployment_name(NAME, revision_hash(PARSED)),
