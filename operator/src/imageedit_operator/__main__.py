@@ -6,6 +6,7 @@ Exit codes: 0 asked to stop, 1 the watches were lost or a defect, 2 a wrong sett
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import random
@@ -36,6 +37,9 @@ logger = logging.getLogger("imageedit_operator")
 
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 PASS_GRACE_S = 30.0
+COLLECT_AT = (20_000, 20, 50)
+"""Lists of objects are no cycles and are freed without the collector, which at Python's own thresholds took more than
+half of the time of reading them: 1.30 s of processor for 14 pages of 500 metadata, and 0.55 s with these."""
 
 
 def main() -> int:
@@ -46,6 +50,7 @@ def main() -> int:
         sys.stderr.write(f"imageedit-operator: {error}\n")
         return 2
     logs.configure(chosen.log_level)
+    gc.set_threshold(*COLLECT_AT)
     try:
         asyncio.run(run(chosen))
     except PreflightFailed as error:

@@ -79,6 +79,15 @@ async def test_a_field_that_an_older_schema_prunes_is_not_written_for_ever() -> 
     assert await writer.write(KEY, VERSION, {"phase": "Serving"}, {"phase": "Stopped", "new": 1}) is True
 
 
+async def test_a_status_that_was_pruned_once_and_then_is_kept_whole_is_written_when_it_is_lost() -> None:
+    kube = PruningKube()
+    kube.put(IMAGE_EDIT_DEPLOYMENTS, custom_resource(status={}))
+    writer = StatusWriter(kube)
+    assert await writer.write(KEY, VERSION, {}, {"phase": "Serving", "new": 1}) is True
+    assert await writer.write(KEY, VERSION, {"phase": "Serving"}, {"phase": "Stopped"}) is True
+    assert await writer.write(KEY, VERSION, {"phase": "Serving"}, {"phase": "Serving", "new": 1}) is True
+
+
 async def test_a_status_that_somebody_else_changed_is_written_again() -> None:
     kube = stored({})
     writer = StatusWriter(kube)

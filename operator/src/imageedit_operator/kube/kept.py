@@ -6,7 +6,9 @@ What others do to these two between two lists of versions is found by the next l
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.kube.client import BUDGETS, SERVICES, Manifest, Resource
@@ -19,13 +21,23 @@ KINDS = (SERVICES, BUDGETS)
 """Each has the name of its resource."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Object:
+    """An object as it was given, as text, which takes a fraction of what its parts take."""
+
+    at_s: float
+    uid: str
+    label: str
+    text: str
+
+
 class Kept:
     """The objects by resource; `clock` is monotonic, in seconds."""
 
     def __init__(self, *, clock: Callable[[], float], longest_s: float = LONGEST_S) -> None:
         self._clock = clock
         self._longest_s = longest_s
-        self._known: dict[tuple[Key, Resource], tuple[float, Manifest]] = {}
+        self._known: dict[tuple[Key, Resource], _Object] = {}
         self._doubted: set[Key] = set()
 
     # | the object that was given last | is known by the next pass |
@@ -35,14 +47,18 @@ class Kept:
     # | is somebody else's             | no                        |
     def get(self, kind: Resource, resource: ImageEditDeployment) -> Manifest | None:
         """The resource's own object; None when it has to be read."""
-        at_s, found = self._known.get((Key(resource.namespace, resource.name), kind), (0.0, None))
-        if found is None or self._clock() - at_s >= self._longest_s or foreign_owner(found, owner_uid=resource.uid):
+        known = self._known.get((Key(resource.namespace, resource.name), kind))
+        if known is None or self._clock() - known.at_s >= self._longest_s:
             return None
-        return found
+        found: Manifest = json.loads(known.text)
+        return None if foreign_owner(found, owner_uid=resource.uid) else found
 
     def given(self, kind: Resource, resource: Key, found: Manifest) -> None:
         """The apiserver's answer to a read or a write."""
-        self._known[resource, kind] = self._clock(), found
+        metadata = found["metadata"]
+        label = str((metadata.get("labels") or {}).get(DEPLOYMENT_LABEL) or "")
+        uid = str(metadata.get("uid"))
+        self._known[resource, kind] = _Object(at_s=self._clock(), uid=uid, label=label, text=json.dumps(found))
 
     def doubt(self, resource: Key) -> None:
         """A list told of a change, or a pass did not go as it was planned."""
@@ -62,13 +78,11 @@ class Kept:
         """The resources of which a list does not show what is kept; what is too old is forgotten."""
         found = {
             key
-            for (key, _), (_, item) in self._known.items()
-            if key in listed
-            and (item["metadata"].get("labels") or {}).get(DEPLOYMENT_LABEL) == key.name
-            and item["metadata"].get("uid") not in {uid for uid, _ in listed[key]}
+            for (key, _), known in self._known.items()
+            if key in listed and known.label == key.name and known.uid not in {uid for uid, _ in listed[key]}
         }
         now_s = self._clock()
-        self._known = {one: kept for one, kept in self._known.items() if now_s - kept[0] < self._longest_s}
+        self._known = {one: kept for one, kept in self._known.items() if now_s - kept.at_s < self._longest_s}
         return found
 
     def drop(self, resource: Key) -> None:

@@ -27,7 +27,7 @@ def merge_diff(live: Raw, wanted: Raw) -> dict[str, Any]:
 
 
 class StatusWriter:
-    """Remembers what the apiserver made of the last write.
+    """Remembers what the apiserver made of the last write, where that is not what was written.
 
     A CRD that is older than the operator prunes fields from the status. Without this memory each
     pass would find them missing and write again, for ever.
@@ -49,7 +49,10 @@ class StatusWriter:
         body = {"metadata": {"resourceVersion": resource_version}, "status": merge_diff(live, wanted)}
         stored = await self._kube.patch(IMAGE_EDIT_DEPLOYMENTS, key.namespace, key.name, body, subresource="status")
         self._on_written(stored)
-        self._written[key] = (wanted, stored.get("status") or {})
+        left = stored.get("status") or {}
+        self._written.pop(key, None)
+        if left != wanted:
+            self._written[key] = (wanted, left)
         return True
 
     def forget(self, key: Key) -> None:
