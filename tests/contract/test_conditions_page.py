@@ -21,6 +21,7 @@ from imageedit_operator.core.scaling import Decision, Memory, decide
 from imageedit_operator.core.stored import epoch_s
 from imageedit_operator.core.target import Failure
 from unit.operator_core.builders import deployment, pending_pod, resource, serving_pod, starting_pod
+from unit.operator_core.situations import two_that_serve
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "spec" / "imageeditdeployment.md"
 NEW, OLD = "9b0c11d2aa", "44e4a7822c"
@@ -29,30 +30,7 @@ THEN = "2026-11-30T03:00:00Z"
 PART = PAGE.read_text().split("### Conditions")[1].split("| reason | meaning")[0]
 EXAMPLES = dict(re.findall(r"^#### `(\w+)`\n(.*?)(?=^####|\Z)", PART, flags=re.M | re.S))
 
-REST = Situation(
-    wanted=2,
-    hash=NEW,
-    spec_hash=NEW,
-    serving=2,
-    complete=True,
-    rolling=False,
-    proven=True,
-    failure=None,
-    hold=None,
-    still=False,
-    strategy="Auto",
-    mode="Steady",
-    outage=False,
-    expected_drain_s=4.0,
-    expected_warmup_s=42.0,
-    trouble=None,
-    unschedulable=None,
-    lost=None,
-    resource_name="huawei.com/Ascend910",
-    holders=(),
-    shrinking=False,
-    decision=None,
-)
+REST = replace(two_that_serve(NEW), expected_drain_s=4.0, expected_warmup_s=42.0)
 """Two pods of one revision serve."""
 
 WAITS = replace(

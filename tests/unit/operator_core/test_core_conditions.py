@@ -14,6 +14,7 @@ from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.target import Failure
 from unit.operator_core.builders import CARD, HASH, OLD, pending_pod, serving_pod, starting_pod
+from unit.operator_core.situations import two_that_serve
 
 NOW = 1_000_000.0
 ABOUT = "about 39 s without a warm pod (4 s to drain, 35 s to start)"
@@ -25,30 +26,7 @@ HELD = replace(GOOD, metrics_ok=False, active=False, reason="NoSeries", message=
 
 def situation(**changes: Any) -> Situation:
     """Two pods wanted, both serve."""
-    rest = Situation(
-        wanted=2,
-        hash=HASH,
-        spec_hash=HASH,
-        serving=2,
-        complete=True,
-        rolling=False,
-        proven=True,
-        failure=None,
-        hold=None,
-        still=False,
-        strategy="Auto",
-        mode="Steady",
-        outage=False,
-        expected_drain_s=0.0,
-        expected_warmup_s=35.4,
-        trouble=None,
-        unschedulable=None,
-        lost=None,
-        resource_name=CARD,
-        holders=(),
-        shrinking=False,
-        decision=None,
-    )
+    rest = two_that_serve(HASH)
     return replace(rest, **changes)
 
 
