@@ -15,8 +15,9 @@ import pytest
 
 from localcluster import cluster as local
 from localcluster import external, health
+from localcluster.addresses import RESOURCE_NAME
 from localcluster.paths import cluster_layout
-from support.kubectl import Kubectl
+from support.kubectl import Kubectl, wait_for
 from support.programs import build_programs
 from support.resources import Resource
 from support.system import DEMO_NAME, DEMO_NAMESPACE, VALUES_OF_TESTS, install_operator
@@ -24,6 +25,7 @@ from support.system import DEMO_NAME, DEMO_NAMESPACE, VALUES_OF_TESTS, install_o
 HERE = Path(__file__).parent
 LIFECYCLE = "test_localcluster_lifecycle.py"
 CARDS = 2
+CARDS_TIMEOUT_S = 60.0
 TIMEOUT_S = 180
 """The first test of a session also waits for the cluster to come up."""
 
@@ -78,7 +80,21 @@ def installed(kubectl: Kubectl) -> None:
 
 
 @pytest.fixture
-def resource(installed: None, kubectl: Kubectl, namespace: str) -> Iterator[Resource]:
+def two_cards(cluster: local.Cluster, kubectl: Kubectl) -> None:
+    """Two healthy cards that the node offers, whatever the test before left: tests run in any order."""
+    if not cluster.embedded:
+        return
+
+    def offered() -> bool:
+        (node,) = kubectl.get("nodes")["items"]
+        return int(node["status"]["allocatable"].get(RESOURCE_NAME, 0)) == CARDS
+
+    cluster.set_cards(CARDS)
+    wait_for(f"{CARDS} cards that the node offers", offered, timeout_s=CARDS_TIMEOUT_S)
+
+
+@pytest.fixture
+def resource(installed: None, two_cards: None, kubectl: Kubectl, namespace: str) -> Iterator[Resource]:
     """A resource of the test's own, not created yet; its cards are free again when the test ends."""
     made = Resource(kubectl, "edit", namespace)
     yield made
@@ -86,7 +102,7 @@ def resource(installed: None, kubectl: Kubectl, namespace: str) -> Iterator[Reso
 
 
 @pytest.fixture
-def other_resource(installed: None, kubectl: Kubectl, namespace: str) -> Iterator[Resource]:
+def other_resource(installed: None, two_cards: None, kubectl: Kubectl, namespace: str) -> Iterator[Resource]:
     """A second one beside it."""
     made = Resource(kubectl, "other", namespace)
     yield made

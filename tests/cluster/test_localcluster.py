@@ -7,13 +7,13 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from cluster.web_pods import GATE, PYTHON, web_pod, web_service
 from localcluster import cluster as local
+from localcluster.addresses import RESOURCE_NAME
 from localcluster.errors import LocalClusterError
 from support.kubectl import Kubectl, condition, wait_for
 
@@ -29,19 +29,17 @@ print(json.load(urllib.request.urlopen(request, context=context, timeout=5))["gi
 
 
 @pytest.fixture
-def cards(cluster: local.Cluster, kubectl: Kubectl) -> Iterator[local.Cluster]:
-    """The cluster with two healthy cards, put back after the test."""
+def cards(cluster: local.Cluster, two_cards: None) -> local.Cluster:
+    """The cluster with two healthy cards."""
     if not cluster.embedded:
         pytest.skip("KUBECONFIG names a cluster without simulated cards")
-    yield cluster
-    cluster.set_cards(2)
-    wait_for("two cards", lambda: offered(kubectl) == 2, timeout_s=WAIT_S)
+    return cluster
 
 
 def offered(kubectl: Kubectl) -> int:
     """The healthy cards that the node offers."""
     (node,) = kubectl.get("nodes")["items"]
-    return int(node["status"]["allocatable"]["huawei.com/Ascend910"])
+    return int(node["status"]["allocatable"][RESOURCE_NAME])
 
 
 def phase(kubectl: Kubectl, name: str, namespace: str) -> str:

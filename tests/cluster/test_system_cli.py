@@ -19,12 +19,6 @@ from support.resources import Resource
 pytestmark = pytest.mark.timeout(240)
 
 
-@pytest.fixture(autouse=True)
-def two_cards(cluster: Cluster) -> None:
-    """Other tests change the number of cards."""
-    cluster.set_cards(2)
-
-
 def run(kubectl: Kubectl, resource: Resource, *arguments: str, stdin: str = "") -> Ran:
     return asyncio.run(cli(kubectl.kubeconfig, *arguments, "-n", resource.namespace, stdin=stdin))
 

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from localcluster.cluster import Cluster
 from support.kubectl import CommandFailed, Kubectl
 from support.load import Tally
 from support.resources import Resource
@@ -15,12 +14,6 @@ from support.watching import PodWatch
 
 pytestmark = pytest.mark.timeout(300)
 DRAIN_S = 150.0
-
-
-@pytest.fixture(autouse=True)
-def two_cards(cluster: Cluster) -> None:
-    """Other tests change the number of cards."""
-    cluster.set_cards(2)
 
 
 def evict(kubectl: Kubectl, namespace: str, pod: str) -> bool:

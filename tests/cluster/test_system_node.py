@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -19,14 +18,6 @@ pytestmark = pytest.mark.timeout(240)
 
 AWAY_S = 5.0
 CARDS = 2
-
-
-@pytest.fixture(autouse=True)
-def two_cards(cluster: Cluster) -> Iterator[None]:
-    """Other tests change the number of cards."""
-    cluster.set_cards(CARDS)
-    yield
-    cluster.set_cards(CARDS)
 
 
 def answers(resource: Resource, load: Load, more: int) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from imageedit_server.engine.checkpoint import MANIFEST_NAME, digest
 from imageedit_server.engine.manifest import write_manifest
-from localcluster.cluster import Cluster
 from support.kubectl import Kubectl
 from support.load import Tally
 from support.resources import Resource
@@ -22,12 +21,6 @@ pytestmark = pytest.mark.timeout(240)
 
 CHECKPOINT = ROOT / "server" / "src" / "imageedit_server" / "demo_checkpoint"
 SOMEWHERE = "tokenizer/tokenizer_config.json"
-
-
-@pytest.fixture(autouse=True)
-def two_cards(cluster: Cluster) -> None:
-    """Other tests change the number of cards."""
-    cluster.set_cards(2)
 
 
 @pytest.fixture

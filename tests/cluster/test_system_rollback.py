@@ -7,19 +7,12 @@ from typing import Any
 
 import pytest
 
-from localcluster.cluster import Cluster
 from support.kubectl import Kubectl, condition
 from support.load import Tally
 from support.resources import Resource
 from support.watching import PodWatch
 
 pytestmark = pytest.mark.timeout(240)
-
-
-@pytest.fixture(autouse=True)
-def two_cards(cluster: Cluster) -> None:
-    """Other tests change the number of cards."""
-    cluster.set_cards(2)
 
 
 def active(resource: Resource) -> list[dict[str, Any]]:

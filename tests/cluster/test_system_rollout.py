@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,14 +15,6 @@ from support.watching import PodWatch
 pytestmark = pytest.mark.timeout(240)
 
 
-@pytest.fixture
-def two_cards(cluster: Cluster) -> Iterator[None]:
-    """Other tests change the number of cards."""
-    cluster.set_cards(2)
-    yield
-    cluster.set_cards(2)
-
-
 async def roll_under_load(resource: Resource, *, clients: int) -> Tally:
     """Change the revision while clients edit, and wait until everything is of the new one."""
     async with resource.load(clients=clients) as load:
@@ -34,7 +25,6 @@ async def roll_under_load(resource: Resource, *, clients: int) -> Tally:
     return load.tally
 
 
-@pytest.mark.usefixtures("two_cards")
 def test_a_free_card_is_used_to_surge_and_no_moment_is_without_a_ready_pod(resource: Resource) -> None:
     resource.create(replicas=1)
     resource.wait_complete()
@@ -48,7 +38,6 @@ def test_a_free_card_is_used_to_surge_and_no_moment_is_without_a_ready_pod(resou
     assert max(seen.total) == 2
 
 
-@pytest.mark.usefixtures("two_cards")
 def test_two_replicas_on_two_cards_roll_in_place_one_at_a_time(resource: Resource) -> None:
     resource.create(replicas=2)
     resource.wait_complete()
@@ -61,9 +50,7 @@ def test_two_replicas_on_two_cards_roll_in_place_one_at_a_time(resource: Resourc
     assert max(seen.total) == 3
 
 
-def test_one_replica_on_the_only_card_is_a_planned_replacement_with_words(
-    cluster: Cluster, resource: Resource, two_cards: None
-) -> None:
+def test_one_replica_on_the_only_card_is_a_planned_replacement_with_words(cluster: Cluster, resource: Resource) -> None:
     cluster.set_cards(1)
     resource.wait_allocatable(1)
     resource.create(replicas=1)
@@ -86,7 +73,6 @@ def test_one_replica_on_the_only_card_is_a_planned_replacement_with_words(
     assert "no card is free" in planned[0]
 
 
-@pytest.mark.usefixtures("two_cards")
 def test_a_revision_that_cannot_start_stops_and_the_old_one_serves_on(resource: Resource, kubectl: Kubectl) -> None:
     resource.create(replicas=2)
     resource.wait_complete()
@@ -113,9 +99,7 @@ async def edits(resource: Resource, count: int) -> Tally:
     return load.tally
 
 
-def test_kubectl_scale_adds_and_removes_replicas_without_losing_a_request(
-    resource: Resource, kubectl: Kubectl, two_cards: None
-) -> None:
+def test_kubectl_scale_adds_and_removes_replicas_without_losing_a_request(resource: Resource, kubectl: Kubectl) -> None:
     resource.create(replicas=1)
     resource.wait_complete()
 

@@ -99,7 +99,6 @@ def test_an_unreachable_prometheus_holds(cluster: Cluster, resource: Resource) -
 
 
 def test_more_replicas_than_cards_wait_with_words_until_a_card_is_there(cluster: Cluster, resource: Resource) -> None:
-    resource.wait_allocatable(2)
     resource.create(replicas=3)
 
     waiting = resource.wait_condition("WaitingForCard", status="True")
@@ -107,16 +106,11 @@ def test_more_replicas_than_cards_wait_with_words_until_a_card_is_there(cluster:
     resource.wait_until("two serve", lambda: resource.read()["status"].get("readyReplicas") == 2)
 
     cluster.set_cards(3)
-    try:
-        resource.wait_complete()
-        assert condition(resource.read(), "WaitingForCard")["status"] == "False"
-    finally:
-        resource.delete()
-        cluster.set_cards(2)
+    resource.wait_complete()
+    assert condition(resource.read(), "WaitingForCard")["status"] == "False"
 
 
 def test_a_sick_card_is_offered_no_more(cluster: Cluster, resource: Resource) -> None:
-    resource.wait_allocatable(2)
     cluster.set_card_health(1, healthy=False)
     try:
         resource.wait_allocatable(1)

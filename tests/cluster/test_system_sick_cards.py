@@ -50,7 +50,6 @@ def plugin(cluster: Cluster, installed: None, kubectl: Kubectl) -> Iterator[Plug
     """The plugin's ConfigMap, in which all cards are well, and operators that did not look before it was there."""
     if not cluster.embedded:
         pytest.skip("KUBECONFIG names a cluster without simulated cards")
-    cluster.set_cards(2)
     made = Plugin(kubectl)
     made.says()
     deployment = ("deployment", RELEASE, "-n", OPERATOR_NAMESPACE)
@@ -58,7 +57,6 @@ def plugin(cluster: Cluster, installed: None, kubectl: Kubectl) -> Iterator[Plug
     kubectl.run("rollout", "status", *deployment, "--timeout=120s", timeout_s=140)
     yield made
     kubectl.run("delete", "configmap", made.config_map, "-n", "kube-system")
-    cluster.set_cards(2)
 
 
 def wait_degraded(resource: Resource) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from demo.editing import draw_picture
+from localcluster.addresses import RESOURCE_NAME
 from support.kubectl import Kubectl, condition, is_current, wait_for
 from support.load import Load
 from support.system import api_url, image_edit_deployment
@@ -75,8 +76,19 @@ class Resource:
         return api_url(self.kubectl, self.name, self.namespace)
 
     def wait_until(self, what: str, check: Callable[[], bool], timeout_s: float = WAIT_S) -> None:
-        """Poll until it holds."""
-        wait_for(what, check, timeout_s=timeout_s, pause_s=0.3)
+        """Poll until it holds; a time-out says how the resource and all pods with a card stand."""
+        try:
+            wait_for(what, check, timeout_s=timeout_s, pause_s=0.3)
+        except TimeoutError as late:
+            raise TimeoutError(f"{late}\n{self.standing()}") from None
+
+    def standing(self) -> str:
+        """Its conditions, the pods of all namespaces and what the nodes offer, for the report of a failed test."""
+        status = self.read().get("status", {})
+        lines = [f"{c['type']} {c['status']} {c['reason']}: {c['message']}" for c in status.get("conditions", [])]
+        lines.append(self.kubectl.run("get", "pods", "--all-namespaces", "-o", "wide"))
+        lines.append(self.kubectl.run("get", "nodes", "-o", "jsonpath={.items[*].status.allocatable}"))
+        return "\n".join(lines)
 
     def wait_complete(self, said: set[str] | None = None) -> None:
         """Until Ready for the present generation; messages of Progressing on the way go to `said`."""
@@ -104,7 +116,7 @@ class Resource:
 
         def reached() -> bool:
             (node,) = self.kubectl.get("nodes")["items"]
-            return int(node["status"]["allocatable"].get("huawei.com/Ascend910", 0)) == cards
+            return int(node["status"]["allocatable"].get(RESOURCE_NAME, 0)) == cards
 
         self.wait_until(f"{cards} allocatable cards", reached)
 
