@@ -94,6 +94,14 @@ async def test_apply_creates_once_and_changes_nothing_the_second_time(kube: Kube
 
 
 @pytest.mark.parametrize("kind", [IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS])
+async def test_an_item_of_a_list_is_what_a_read_of_it_gives(kube: KubeClient, namespace: str, kind: Resource) -> None:
+    stored = await create_resource(kube, namespace) if kind == IMAGE_EDIT_DEPLOYMENTS else None
+    stored = stored or await kube.create(kind, namespace, deployment("d", labels={"a": "b"}))
+    (listed,) = await kube.list_all(kind, namespace)
+    assert listed == await kube.get(kind, namespace, stored["metadata"]["name"])
+
+
+@pytest.mark.parametrize("kind", [IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS])
 async def test_a_bare_list_has_metadata_alone(kube: KubeClient, namespace: str, kind: Resource) -> None:
     stored = await create_resource(kube, namespace) if kind == IMAGE_EDIT_DEPLOYMENTS else None
     stored = stored or await kube.create(kind, namespace, deployment("d", labels={"a": "b"}))

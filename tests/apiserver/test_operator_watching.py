@@ -27,7 +27,7 @@ from apiserver.operator_plane import (
 )
 from imageedit_operator.kopf_setup import Scope
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient
-from imageedit_operator.wake_ups import SELECTOR
+from imageedit_operator.wake_ups import SELECTOR, Told
 from imageedit_operator.watching import WatchEnded, watch
 from imageedit_operator.workqueue import Key
 from localcluster.controlplane import ControlPlane
@@ -56,9 +56,15 @@ class Watching:
 
     keys: list[Key] = field(default_factory=list)
     told: list[Key] = field(default_factory=list)
-    """Every event of a resource itself, news or not."""
+    """Every event, news or not."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     run: asyncio.Task[None] | None = None
+
+    def hear(self, told: Told) -> None:
+        """One event."""
+        self.told.append(told.key)
+        if told.delay_s is not None:
+            self.keys.append(told.key)
 
     async def woken(self, key: Key) -> None:
         """Waits for this key, and forgets all keys."""
@@ -75,14 +81,7 @@ async def watching(kubeconfig: Path, *namespaces: str) -> AsyncIterator[Watching
     """The watches, stopped at the end."""
     running = Watching()
     scope = Scope(namespaces=namespaces, kubeconfig=str(kubeconfig))
-    running.run = asyncio.create_task(
-        watch(
-            scope,
-            lambda key, _delay_s: running.keys.append(key),
-            running.stop,
-            on_told=lambda told: running.told.append(told.key),
-        )
-    )
+    running.run = asyncio.create_task(watch(scope, running.hear, running.stop))
     try:
         yield running
     finally:

@@ -12,7 +12,10 @@ import kopf
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Resource
 from imageedit_operator.kube.login import load_configuration
 from imageedit_operator.wake_ups import SELECTOR, WATCHED, Sights, Told, keys_for, version_of
-from imageedit_operator.workqueue import Key
+
+
+CHUNK = 100
+IDLE_S = 0.2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,9 +27,7 @@ class Scope:
     kubeconfig: str
 
 
-def build_registry(
-    scope: Scope, on_key: Callable[[Key, float], None], on_told: Callable[[Told], None]
-) -> kopf.OperatorRegistry:
+def build_registry(scope: Scope, on_told: Callable[[Told], None]) -> kopf.OperatorRegistry:
     """A fresh registry with the login and one event handler for each watched kind."""
     registry = kopf.OperatorRegistry()
 
@@ -42,9 +43,7 @@ def build_registry(
             for key in keys_for(resource, body):
                 gone, itself = event["type"] == "DELETED", resource == IMAGE_EDIT_DEPLOYMENTS
                 delay_s = sights.delay_s(resource, body, gone=gone)
-                if delay_s is not None:
-                    on_key(key, delay_s)
-                on_told(Told(key, itself, body["metadata"].get("uid", ""), version_of(body), gone))
+                on_told(Told(key, itself, body["metadata"].get("uid", ""), version_of(body), gone, delay_s))
 
         return on_event
 
@@ -65,6 +64,8 @@ def build_settings() -> kopf.OperatorSettings:
     )
     settings.watching.label_selectors["deployments.v1.apps"] = SELECTOR  # only key forms like these match anything
     settings.watching.label_selectors["pods.v1"] = SELECTOR
+    settings.watching.chunk_size = CHUNK  # else a list of a thousand pods is 100 MB at once, and never given back
+    settings.queueing.idle_timeout = IDLE_S  # for so long after an event kopf keeps the whole object
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 330
     settings.watching.connect_timeout = 10

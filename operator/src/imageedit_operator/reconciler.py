@@ -25,6 +25,7 @@ from imageedit_operator.errors import ApiError, WorldMoved
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube, Manifest
 from imageedit_operator.kube.execute import MOVES_CARDS, Executor, Subject, describe
+from imageedit_operator.kube.first_look import FirstLook, Shown, nothing_shown
 from imageedit_operator.kube.kept import Kept, nothing_kept
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
@@ -71,6 +72,8 @@ class Reconciler:
     """Gets each resource whose status was right already, as a pass read it; a pass that fails is told of by no call."""
     kept: Kept = field(default_factory=nothing_kept)
     """What observer and executor know of children that are not watched; a pass that goes wrong casts doubt on it."""
+    first: FirstLook = field(default_factory=nothing_shown)
+    """What the first list of the term showed."""
     auto: AutoInjection = field(default_factory=AutoInjection)
     planner: Planner = plan
     memories: dict[Key, tuple[str, PlanMemory]] = field(default_factory=dict)
@@ -128,6 +131,11 @@ class Reconciler:
 
     async def reconcile(self, key: Key) -> Outcome:
         """One pass. Raises ApiError when the apiserver refuses or does not answer."""
+        shown = self.first.take(key)
+        if shown is not None:
+            if (outcome := await self._glance(key, shown)) is not None:
+                return outcome
+            self.kept.drop(key)  # it may be of that list too
         manifest = await self._read(key)
         if manifest is None:
             return self._forget(key)
@@ -143,9 +151,37 @@ class Reconciler:
         except WorldMoved as moved:
             logger.info("%s; planning anew", moved, extra=_about(key))
             return Outcome(result="moved", again_after_s=MOVED_AGAIN_S)
+        return self._rest(key, resource, observed, planned, memory)
+
+    def _rest(
+        self, key: Key, resource: ImageEditDeployment, observed: Observed, planned: Plan, memory: PlanMemory
+    ) -> Outcome:
+        """The end of a pass after which everything is as the plan wants it for now."""
         self.memories[key] = (resource.uid, memory)
         self._measure(key, resource, observed, planned)
         return Outcome(result="ok", again_after_s=planned.requeue_after_s)
+
+    # | the look at what the list showed | then                                       |
+    # | finds an invalid spec            | the resource is read and looked at anew    |
+    # | finds children to be changed     | the same                                   |
+    # | finds a status to be written     | the same                                   |
+    # | finds nothing to do              | that was the pass                          |
+    async def _glance(self, key: Key, shown: Shown) -> Outcome | None:
+        """The first look of a term, which asks the apiserver for hardly anything; None when it found work."""
+        manifest = shown.resource
+        live = manifest.get("status")
+        if not live:
+            return None
+        try:
+            resource = parse(manifest, self.auto)
+        except InvalidResource:
+            return None
+        observed = await self.observer.observe(resource, manifest, shown=shown)
+        planned, memory = self.planner(resource, observed, self._memory(key, resource.uid), self.clock())
+        if planned.actions or self.status.needs_write(key, live, planned.status):
+            return None
+        self.on_read(manifest)
+        return self._rest(key, resource, observed, planned, memory)
 
     # | status          | a pass of this process wrote for it | children are              |
     # | none yet        | no                                  | taken for absent          |

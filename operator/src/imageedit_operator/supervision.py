@@ -15,6 +15,7 @@ from imageedit_operator.errors import ApiError
 from imageedit_operator.hearing import Hearing
 from imageedit_operator.kube import versions
 from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.first_look import FirstLook
 from imageedit_operator.watching import WatchEnded
 from imageedit_operator.workqueue import Key
 
@@ -103,17 +104,20 @@ async def resync(
     on_key: Callable[[Key], None],
     on_complete: Callable[[Mapping[Key, str]], None],
     on_missing: Callable[[], None] = lambda: None,
+    first: FirstLook | None = None,
 ) -> None:
     """Each period (±10 %) adds the resources whose versions are news, and those that we know and no list shows.
 
     `unheard` tells the news of a list and the one before, at first an empty one. `on_complete` gets the
     version of each resource; `on_missing` is called when the kind itself is not served, and then the resources
-    that we know are gone.
+    that we know are gone. `first` is shown the objects of the first list that comes to its end.
     """
     before: Mapping[Key, versions.Family] = {}
     while not stop.is_set():
         try:
-            listed = await versions.read(kube, namespaces)
+            if first is not None:
+                first.begin()
+            listed = await versions.read(kube, namespaces, show=first.show if first is not None else None)
         except ApiError as error:
             if error.not_found:
                 before = {}
@@ -125,11 +129,14 @@ async def resync(
             await sleep_unless(stop, min(period_s, max(5.0, error.retry_after_s)))
             continue
         news = set(listed.resources)
+        if listed.families is None and first is not None:
+            first.forget()  # a resource without its pods looks as if it had lost them
         if listed.families is not None:
             news, before = unheard(before, listed.families), listed.families
         for key in news | (set(known()) - listed.resources.keys()):
             on_key(key)
         on_complete(listed.resources)
+        first = None
         await sleep_unless(stop, period_s * (0.9 + 0.2 * random()))
 
 

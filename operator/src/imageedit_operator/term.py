@@ -26,6 +26,7 @@ from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import Kube, Manifest, Resource
 from imageedit_operator.kube.device_book import DeviceBook
 from imageedit_operator.kube.execute import Executor
+from imageedit_operator.kube.first_look import FirstLook
 from imageedit_operator.kube.kept import Kept
 from imageedit_operator.kube.mounts import MountBook
 from imageedit_operator.kube.observe import Observer
@@ -37,6 +38,9 @@ from imageedit_operator.wake_ups import Told
 from imageedit_operator.workqueue import Key, WorkQueue
 
 logger = logging.getLogger(__name__)
+
+LIST_FIRST_S = 10.0
+"""For so long the watches wait for the first list, which is read within seconds or not at all."""
 
 
 class Stamp:
@@ -64,6 +68,8 @@ class Term:
     resynced: Stamp = field(default_factory=Stamp)
     watching: Stamp = field(default_factory=Stamp)
     hearing: Hearing = field(default_factory=Hearing)
+    listed: asyncio.Event = field(default_factory=asyncio.Event)
+    """A list came to its end, or nobody waits for one any more."""
     definition: Definition = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,18 +101,21 @@ class Term:
         watch = partial(
             watching.watch,
             scope,
-            self.reconciler.queue.add_after,
-            on_told=self._told,
+            self._told,
             on_alive=self.watching.now,
         )
         run = partial(supervision.unless_deaf, watch, self.hearing, stopwatch=time.monotonic)
         restarted = self.reconciler.telemetry.watch_restarted
+        # After the list the events with which the watches begin are no news; before it each would be a look for itself.
+        await supervision.sleep_unless(self.listed, LIST_FIRST_S)
         await supervision.supervise(
             run, stop, stopwatch=time.monotonic, on_restart=restarted, ready=self.definition.wait
         )
         self.watching.now()
 
     def _told(self, told: Told) -> None:
+        if told.delay_s is not None and not self.reconciler.first.showed(told.uid, told.version):
+            self.reconciler.queue.add_after(told.key, told.delay_s)
         if told.itself:
             self.hearing.told(told.key, told.version)
         elif told.gone:
@@ -121,6 +130,7 @@ class Term:
             self.budgets.forget()  # what the list told of those of others is to be read at the looks that follow
             self.hearing.listed(listed, time.monotonic())
             self.reconciler.telemetry.resynced(time.time())
+            self.listed.set()
 
         def on_missing() -> None:
             self.definition.gone()
@@ -138,10 +148,12 @@ class Term:
             on_key=self._look_anew,
             on_complete=on_complete,
             on_missing=on_missing,
+            first=self.reconciler.first,
         )
 
     def _look_anew(self, key: Key) -> None:
-        self.reconciler.kept.doubt(key)
+        if not self.reconciler.first.awaits(key):  # else what is kept of it is of this very list
+            self.reconciler.kept.doubt(key)
         self.reconciler.queue.add(key)
 
     async def _look_at_nodes(self, stop: asyncio.Event) -> None:
@@ -151,6 +163,7 @@ class Term:
 
     async def _finish(self, stop: asyncio.Event, workers: list[asyncio.Task[None]], idle: asyncio.Event) -> None:
         await stop.wait()
+        self.listed.set()
         self.reconciler.queue.close()
         _, late = await asyncio.wait(workers, timeout=self.chosen.shutdown_s)
         for worker in late:
@@ -202,6 +215,7 @@ def new_term(
         random=random.random,
         on_read=hearing.read,
         kept=kept,
+        first=FirstLook(clock=time.monotonic, kept=kept),
         auto=chosen.auto,
         leading=candidate.leading if candidate is not None else lambda: True,
     )

@@ -53,6 +53,8 @@ class Told(NamedTuple):
     uid: str
     version: str
     gone: bool
+    delay_s: float | None
+    """Seconds until the resource should be looked at; None when the event is no news."""
 
 
 class Sight(NamedTuple):

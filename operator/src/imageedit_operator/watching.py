@@ -1,6 +1,6 @@
 """Wake-up calls from the cluster; with its set-up, the only module that knows kopf.
 
-kopf lists and watches three kinds and each event that is news becomes a key in the work queue. Nothing
+kopf lists and watches three kinds, and each event that is news becomes a key in the work queue. Nothing
 else of kopf is used: no state-keeping handlers, finalizers, timers, indexes or peering, so kopf writes nothing.
 
 kopf runs in a thread with an event loop of its own. It takes every task that was born in its loop
@@ -21,7 +21,6 @@ import kopf
 from imageedit_operator.kopf_setup import Scope, build_registry, build_settings
 from imageedit_operator.loop_end import end_all, say_in_a_line
 from imageedit_operator.wake_ups import Told
-from imageedit_operator.workqueue import Key
 
 logger = logging.getLogger(__name__)
 
@@ -37,22 +36,20 @@ class WatchEnded(Exception):
 
 async def watch(
     scope: Scope,
-    on_key: Callable[[Key, float], None],
+    on_told: Callable[[Told], None],
     stop: asyncio.Event,
     *,
-    on_told: Callable[[Told], None] = lambda _told: None,
     on_alive: Callable[[], None] = lambda: None,
 ) -> None:
     """One run of kopf; returns after `stop` was set. Raises WatchEnded when it ends by itself.
 
-    All are called in the caller's event loop: `on_key` for every event that is news, with the seconds until the key
-    is due, `on_told` after it for every event, news or not, `on_alive` every few seconds while kopf's loop turns.
+    Both are called in the caller's event loop: `on_told` for every event, news or not, `on_alive` every few seconds
+    while kopf's loop turns.
     """
     ours = asyncio.get_running_loop()
     ended: asyncio.Future[BaseException | None] = ours.create_future()
     run = _Run(
         scope=scope,
-        on_key=lambda key, delay_s: _tell(ours, lambda told: on_key(*told), (key, delay_s)),
         on_told=lambda told: _tell(ours, on_told, told),
         on_end=lambda error: _tell(ours, finish, error),
         on_alive=lambda: _tell(ours, lambda _: on_alive(), None),
@@ -94,13 +91,11 @@ class _Run:
         self,
         *,
         scope: Scope,
-        on_key: Callable[[Key, float], None],
         on_told: Callable[[Told], None],
         on_end: Callable[[BaseException | None], None],
         on_alive: Callable[[], None],
     ) -> None:
         self._scope = scope
-        self._on_key = on_key
         self._on_told = on_told
         self._on_end = on_end
         self._on_alive = on_alive
@@ -134,7 +129,7 @@ class _Run:
         beating = asyncio.create_task(self._beat())  # born before kopf's tasks, so not one of those that it ends
         try:
             roots = await kopf.spawn_tasks(
-                registry=build_registry(self._scope, self._on_key, self._on_told),
+                registry=build_registry(self._scope, self._on_told),
                 settings=build_settings(),
                 clusterwide=not self._scope.namespaces,
                 namespaces=self._scope.namespaces,

@@ -13,18 +13,30 @@ import pytest
 from imageedit_operator.core.actions import Action, ApplyService, Plan, ScaleDeployment
 from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.plan import PlanMemory
-from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.resource import ImageEditDeployment, parse
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, SERVICES, Manifest, Resource
 from imageedit_operator.kube.execute import Executor
+from imageedit_operator.kube.first_look import FirstLook
+from imageedit_operator.kube.kept import Kept, nothing_kept
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.reconciler import MOVED_AGAIN_S, Outcome, Reconciler
 from imageedit_operator.telemetry import Telemetry
 from imageedit_operator.workqueue import Key, WorkQueue
-from unit.operator_shell.builders import CARD, MemoryKube, cluster, custom_resource, node, pod, with_resource
+from unit.operator_shell.builders import (
+    CARD,
+    RESOURCE_UID,
+    MemoryKube,
+    cluster,
+    custom_resource,
+    deployment,
+    node,
+    pod,
+    with_resource,
+)
 from unit.operator_shell.virtual_time import now, run_virtual
 
 KEY = Key("team", "edit")
@@ -103,6 +115,69 @@ def test_a_pass_executes_the_plan_then_writes_the_status() -> None:
     _, outcomes = passes(kube, FixedPlan(actions=(SERVICE,)))
     assert kube.writes() == [("apply", "services", "edit"), ("patch", "imageeditdeployments", "edit")]
     assert outcomes == [Outcome(result="ok", again_after_s=30.0)]
+
+
+SETTLED = {"phase": "Serving", "desiredReplicas": 1}
+"""What `FixedPlan` writes as the status."""
+
+
+def first_pass(kube: MemoryKube, planner: FixedPlan, shown: Manifest) -> tuple[Reconciler, Outcome]:
+    """The first pass of a term whose list showed the resource so."""
+
+    async def main() -> tuple[Reconciler, Outcome]:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, planner, http)
+            subject.first = FirstLook(clock=now, kept=nothing_kept())
+            subject.first.begin()
+            subject.first.show(IMAGE_EDIT_DEPLOYMENTS, shown)
+            return subject, await subject.reconcile(KEY)
+
+    return run_virtual(main)
+
+
+def test_a_first_look_that_finds_nothing_to_do_is_the_pass() -> None:
+    kube, planner = with_resource(status=SETTLED), FixedPlan()
+    subject, outcome = first_pass(kube, planner, custom_resource(status=SETTLED))
+    assert outcome == Outcome(result="ok", again_after_s=30.0)
+    assert kube.writes() == []
+    assert reads(kube) == ["deployments", "services"]  # by name: one that our label does not find, and what is not kept
+    assert subject.memories[KEY] == (RESOURCE_UID, planner.answered[-1])
+
+
+@pytest.mark.parametrize(
+    ("shown", "actions"),
+    [
+        pytest.param(custom_resource(status=SETTLED, model={}), (), id="invalid spec"),
+        pytest.param(custom_resource(status=SETTLED), (SERVICE,), id="children to be changed"),
+        pytest.param(custom_resource(status={"phase": "Starting"}), (), id="status to be written"),
+        pytest.param(custom_resource(), (), id="no status yet"),
+    ],
+)
+def test_a_first_look_that_finds_work_is_followed_by_one_at_the_live_state(
+    shown: Manifest, actions: tuple[Action, ...]
+) -> None:
+    kube = with_resource(status=SETTLED)
+    _, outcome = first_pass(kube, FixedPlan(actions=actions), shown)
+    assert outcome.result == "ok"
+    assert {"imageeditdeployments", "deployments", "pods"} <= set(reads(kube))
+    assert len(kube.writes()) == len(actions)  # the status that was read is right
+
+
+def test_what_the_list_told_of_children_that_nobody_watches_is_read_anew_before_a_write() -> None:
+    kube, kept = with_resource(status=SETTLED), Kept(clock=now)
+
+    async def main() -> None:
+        async with aiohttp.ClientSession() as http:
+            subject = reconciler(kube, FixedPlan(actions=(SERVICE,)), http)
+            subject.first, subject.kept = FirstLook(clock=now, kept=kept), kept
+            subject.first.begin()
+            subject.first.show(IMAGE_EDIT_DEPLOYMENTS, custom_resource(status=SETTLED))
+            subject.first.show(SERVICES, {"metadata": {**deployment()["metadata"], "name": "edit"}})
+            assert kept.get(SERVICES, parse(custom_resource())) is not None
+            await subject.reconcile(KEY)
+
+    run_virtual(main)
+    assert kept.get(SERVICES, parse(custom_resource())) is None
 
 
 def begun() -> dict[str, Any]:

@@ -21,6 +21,8 @@ from imageedit_operator.kube.client import (
     Manifest,
     Resource,
 )
+from imageedit_operator.kube.first_look import FirstLook
+from imageedit_operator.kube.kept import nothing_kept
 from imageedit_operator.supervision import MOST_FAILURES, WatchesLost, resync, supervise
 from imageedit_operator.watching import WatchEnded
 from imageedit_operator.workqueue import Key
@@ -167,6 +169,40 @@ def test_every_resource_is_added_while_not_all_children_can_be_listed(kind: str)
     error = ApiError(status=500, reason="InternalError", message="etcd")
     log = resynced(MemoryKube(objects=cluster(*FAMILY).objects, refuse={f"list {kind}": error}))
     assert log == [(0, EDIT), (0, None), (100, EDIT), (100, None), (200, EDIT), (200, None)]
+
+
+def shown_by_lists(kube: MemoryKube) -> list[bool]:
+    """After each of two lists, whether a first look could be made with what it showed."""
+
+    async def main() -> list[bool]:
+        stop, first, seen = asyncio.Event(), FirstLook(clock=now, kept=nothing_kept()), list[bool]()
+        asyncio.get_running_loop().call_later(150.0, stop.set)
+        await resync(
+            kube,
+            (),
+            stop,
+            period_s=100.0,
+            random=lambda: 0.5,
+            known=set,
+            unheard=Hearing().unheard,
+            on_key=lambda _key: None,
+            on_complete=lambda _listed: seen.append(first.take(EDIT) is not None),
+            first=first,
+        )
+        return seen
+
+    return run_virtual(main)
+
+
+def test_the_first_list_alone_shows_the_objects_for_first_looks() -> None:
+    assert shown_by_lists(cluster(*FAMILY)) == [True, False]
+
+
+@pytest.mark.parametrize("kind", ["deployments", "pods", "services", "poddisruptionbudgets"])
+def test_a_first_list_that_is_not_whole_shows_nothing(kind: str) -> None:
+    error = ApiError(status=500, reason="InternalError", message="etcd")
+    kube = MemoryKube(objects=cluster(*FAMILY).objects, refuse={f"list {kind}": error})
+    assert shown_by_lists(kube) == [False, False]
 
 
 def test_where_claims_are_not_served_nothing_is_looked_at_for_them() -> None:

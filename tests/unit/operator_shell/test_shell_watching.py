@@ -275,7 +275,7 @@ def test_kopf_retries_for_ever_with_bounded_pauses() -> None:
 
 
 def test_only_event_handlers_are_registered() -> None:
-    registry = build_registry(Scope(namespaces=(), kubeconfig=""), lambda _key, _delay_s: None, lambda _told: None)
+    registry = build_registry(Scope(namespaces=(), kubeconfig=""), lambda _told: None)
     kinds = [
         served("imageeditdeployments", "imageedit.dev", "v1alpha1"),
         served("deployments", "apps", "v1"),

@@ -26,7 +26,7 @@ Manifest: TypeAlias = answers.Manifest
 FIELD_MANAGER = "imageedit-operator"
 TEMPLATE_MANAGER = "imageedit-operator-template"
 """Applies `spec.template`: what it and the first one both set is a conflict, and nobody's value wins in silence."""
-PAGE_SIZE = 500
+PAGE_SIZE = 250
 NO_VERSION = "1"
 """No object has this version. An apply that asks for it creates what is not there and is refused over what is;
 unlike a POST it leaves the fields to the manager of later applies, which can then take them away again."""
@@ -205,7 +205,8 @@ class KubeClient:
         while True:
             accept = _METADATA_ALONE if bare else WHOLE
             answer = await self._requests.send("list", _path(resource, namespace), query=query, accept=accept)
-            yield answer.get("items") or []
+            items = answer.get("items") or []
+            yield items if bare else [_typed(item, answer) for item in items]
             query["continue"] = answer.get("metadata", {}).get("continue") or ""
             if not query["continue"]:
                 return
@@ -269,6 +270,12 @@ class KubeClient:
                 return False
             raise
         return any(entry.get("name") == resource.plural for entry in answer.get("resources", []))
+
+
+def _typed(item: Manifest, listed: Manifest) -> Manifest:
+    """The item as it would be read alone: in a list of a built-in kind it lacks its type."""
+    kind = str(listed.get("kind") or "").removesuffix("List")
+    return {"apiVersion": listed.get("apiVersion"), "kind": kind, **item}
 
 
 def _path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:

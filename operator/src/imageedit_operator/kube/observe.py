@@ -35,6 +35,7 @@ from imageedit_operator.kube import template_trial
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, SERVICES, Kube, Manifest, Resource
+from imageedit_operator.kube.first_look import Shown
 from imageedit_operator.kube.jobs import read_jobs
 from imageedit_operator.kube.kept import Kept, nothing_kept
 from imageedit_operator.kube.losses import marked
@@ -99,12 +100,14 @@ class Observer:
         self._ask = ask or self._ask_its_address
         self._warmz = asyncio.Semaphore(WARMZ_AT_ONCE)
 
-    async def observe(self, resource: ImageEditDeployment, manifest: Mapping[str, Any]) -> Observed:
-        """What the cluster says now. Raises ApiError."""
+    async def observe(
+        self, resource: ImageEditDeployment, manifest: Mapping[str, Any], *, shown: Shown | None = None
+    ) -> Observed:
+        """What the cluster says now, or a list has `shown` of Deployments and pods. Raises ApiError."""
         status = manifest.get("status") or {}
         deployments, (pods, budgets), service, claims, cards, jobs = await asyncio.gather(
-            self._deployments(resource),
-            self._pods_and_budgets(resource),
+            self._deployments(resource, shown),
+            self._pods_and_budgets(resource, shown),
             self._service(resource),
             self._claims(resource),
             self._ledger(resource),
@@ -144,8 +147,11 @@ class Observer:
         nodes, queue = await self._nodes(resource), await self._queue(resource, ())
         return Observed(budgets=budgets, cards=cards, nodes=nodes, queue=queue)
 
-    async def _deployments(self, resource: ImageEditDeployment) -> tuple[ObservedDeployment, ...]:
-        found = await self._kube.list_all(DEPLOYMENTS, resource.namespace, labels=_labels(resource))
+    async def _deployments(self, resource: ImageEditDeployment, shown: Shown | None) -> tuple[ObservedDeployment, ...]:
+        if shown is not None:
+            found = list(shown.deployments)
+        else:
+            found = await self._kube.list_all(DEPLOYMENTS, resource.namespace, labels=_labels(resource))
         wanted = deployment_name(resource.name, revision_hash(resource))
         if all(raw["metadata"]["name"] != wanted for raw in found):
             # One of the wanted name that our labels do not find, which the plan must not overwrite.
@@ -182,9 +188,12 @@ class Observer:
             raise
 
     async def _pods_and_budgets(
-        self, resource: ImageEditDeployment
+        self, resource: ImageEditDeployment, shown: Shown | None
     ) -> tuple[tuple[ObservedPod, ...], Known[Budgets] | Unknown]:
-        found = await self._kube.list_all(PODS, resource.namespace, labels=_labels(resource))
+        if shown is not None:
+            found = shown.pods
+        else:
+            found = await self._kube.list_all(PODS, resource.namespace, labels=_labels(resource))
         ours = [raw for raw in found if made_for(raw, resource.uid)]
         labels = [_labels_of_the_next_pod(resource), *(raw["metadata"].get("labels") or {} for raw in found)]
         pods, budgets = await asyncio.gather(

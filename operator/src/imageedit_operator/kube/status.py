@@ -43,8 +43,8 @@ class StatusWriter:
 
         The version is the precondition, because for custom resources the apiserver overlooks a uid.
         """
-        wanted: dict[str, Any] = _normal(status)
-        if wanted == live or self._written.get(key) == (wanted, live):
+        wanted = _normal(status)
+        if not self._differs(key, live, wanted):
             return False
         body = {"metadata": {"resourceVersion": resource_version}, "status": merge_diff(live, wanted)}
         stored = await self._kube.patch(IMAGE_EDIT_DEPLOYMENTS, key.namespace, key.name, body, subresource="status")
@@ -55,14 +55,21 @@ class StatusWriter:
             self._written[key] = (wanted, left)
         return True
 
+    def needs_write(self, key: Key, live: Raw, status: Raw) -> bool:
+        """Whether `write` would write."""
+        return self._differs(key, live, _normal(status))
+
+    def _differs(self, key: Key, live: Raw, wanted: Raw) -> bool:
+        return wanted != live and self._written.get(key) != (wanted, live)
+
     def forget(self, key: Key) -> None:
         """The resource is gone."""
         self._written.pop(key, None)
 
 
-def _normal(status: Raw) -> Any:
+def _normal(status: Raw) -> dict[str, Any]:
     """As the apiserver returns it: lists for tuples, nothing for None."""
-    return _without_none(json.loads(json.dumps(status)))
+    return dict(_without_none(json.loads(json.dumps(status))))
 
 
 def _without_none(value: Any) -> Any:

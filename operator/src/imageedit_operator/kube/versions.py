@@ -7,7 +7,7 @@ Their metadata come in a few answers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 CHILDREN = (DEPLOYMENTS, PODS, SERVICES, JOBS, CLAIM_TEMPLATES)
 """What a pass reads of the resource's own, and finds by its label; budgets come besides, with those of others."""
+READ_OF_EACH = (IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS, PODS, SERVICES, BUDGETS)
+"""What a pass reads of every resource; Jobs and templates of claims only few have."""
 
 Family: TypeAlias = frozenset[tuple[str, str]]
 """Uid and version of a resource, of each of its children, and of what others' budgets in its namespace are.
@@ -40,6 +42,7 @@ Only equality means anything.
 """
 
 Families: TypeAlias = Mapping[Key, set[tuple[str, str]]]
+Show: TypeAlias = Callable[[Resource, Manifest], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,32 +55,50 @@ class Versions:
     """None when not all children could be listed."""
 
 
-async def read(kube: Kube, namespaces: tuple[str, ...]) -> Versions:
-    """The versions now; no namespaces means all of them. Raises ApiError when the resources cannot be listed."""
+async def read(kube: Kube, namespaces: tuple[str, ...], *, show: Show | None = None) -> Versions:
+    """The versions now; no namespaces means all of them. Raises ApiError when the resources cannot be listed.
+
+    `show` gets each object of the kinds that passes read of every resource, whole; without it only metadata are read.
+    """
+    lister = _Lister(kube, show)
     resources: dict[Key, str] = {}
     families: dict[Key, set[tuple[str, str]]] = {}
     for namespace in namespaces or ("",):
-        async for page in kube.pages(IMAGE_EDIT_DEPLOYMENTS, namespace, bare=True):
-            for item in page:
-                for key in keys_for(IMAGE_EDIT_DEPLOYMENTS, item):
-                    resources[key] = version_of(item)
-                    families[key] = {(item["metadata"]["uid"], version_of(item))}
+        async for item in lister.items(IMAGE_EDIT_DEPLOYMENTS, namespace):
+            for key in keys_for(IMAGE_EDIT_DEPLOYMENTS, item):
+                resources[key] = version_of(item)
+                families[key] = {(item["metadata"]["uid"], version_of(item))}
     try:
         for namespace in namespaces or ("",):
-            await _add_children(kube, namespace, families)
-            await _add_budgets(kube, namespace, families)
+            await _add_children(lister, namespace, families)
+            await _add_budgets(lister, namespace, families)
     except ApiError as error:
         logger.warning("not all children could be listed, so every resource is looked at: %s", error)
         return Versions(resources=resources, families=None)
     return Versions(resources=resources, families={key: frozenset(family) for key, family in families.items()})
 
 
-async def _add_children(kube: Kube, namespace: str, families: Families) -> None:
+class _Lister:
+    """Reads whole objects where somebody wants to see them, and metadata else."""
+
+    def __init__(self, kube: Kube, show: Show | None) -> None:
+        self._kube = kube
+        self._show = show
+
+    async def items(self, kind: Resource, namespace: str, *, labels: str = "") -> AsyncIterator[Manifest]:
+        shown = self._show if kind in READ_OF_EACH else None
+        async for page in self._kube.pages(kind, namespace, labels=labels, bare=shown is None):
+            for item in page:
+                yield item
+                if shown is not None:
+                    shown(kind, item)
+
+
+async def _add_children(lister: _Lister, namespace: str, families: Families) -> None:
     for kind in CHILDREN:
         try:
-            async for page in kube.pages(kind, namespace, labels=DEPLOYMENT_LABEL, bare=True):
-                for item in page:
-                    _add(item, kind, families)
+            async for item in lister.items(kind, namespace, labels=DEPLOYMENT_LABEL):
+                _add(item, kind, families)
         except ApiError as error:
             # Claims on cards came with Kubernetes 1.34: where they are not served, nobody made any.
             if kind != CLAIM_TEMPLATES or not error.not_found:
@@ -87,14 +108,13 @@ async def _add_children(kube: Kube, namespace: str, families: Families) -> None:
 # | a budget                   | counts for                     | as                                    |
 # | with our label             | its resource                   | its version                           |
 # | of others                  | every resource in its namespace| its generation: its status is no news |
-async def _add_budgets(kube: Kube, namespace: str, families: Families) -> None:
+async def _add_budgets(lister: _Lister, namespace: str, families: Families) -> None:
     others: dict[str, list[tuple[str, int]]] = {}
-    async for page in kube.pages(BUDGETS, namespace, bare=True):
-        for item in page:
-            metadata = item["metadata"]
-            if not _add(item, BUDGETS, families):
-                found = others.setdefault(str(metadata.get("namespace")), [])
-                found.append((str(metadata["uid"]), metadata.get("generation", 0)))
+    async for item in lister.items(BUDGETS, namespace):
+        metadata = item["metadata"]
+        if not _add(item, BUDGETS, families):
+            found = others.setdefault(str(metadata.get("namespace")), [])
+            found.append((str(metadata["uid"]), metadata.get("generation", 0)))
     digests = {where: repr(sorted(found)) for where, found in others.items()}
     for key, family in families.items():
         if namespace in {"", key.namespace}:

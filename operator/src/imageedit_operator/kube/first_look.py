@@ -1,0 +1,101 @@
+"""What the first list of a term showed of each resource, for one look at it that changes nothing.
+
+A new leader knows nothing and looks at every resource, and nearly all of them need nothing. To read a thousand of them
+one by one, each with its Deployments and pods, took half a minute; all of them together come in a few answers.
+Nothing is ever written because of such a look: where it finds something to do, the resource is read anew.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from imageedit_operator.kube import kept
+from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Manifest, Resource
+from imageedit_operator.kube.kept import Kept, nothing_kept
+from imageedit_operator.wake_ups import keys_for, version_of
+from imageedit_operator.workqueue import Key
+
+LONGEST_S = 60.0
+
+
+@dataclass(kw_only=True, slots=True)
+class Shown:
+    """A resource with its Deployments and pods, whoever made them; all of one list."""
+
+    resource: Manifest
+    deployments: list[Manifest] = field(default_factory=list)
+    pods: list[Manifest] = field(default_factory=list)
+
+
+class FirstLook:
+    """The objects of each resource until its first look; `clock` is monotonic, in seconds.
+
+    Services and budgets are not held here: they become what is `kept` of their resource.
+    """
+
+    def __init__(self, *, clock: Callable[[], float], kept: Kept, longest_s: float = LONGEST_S) -> None:
+        self._clock = clock
+        self._kept = kept
+        self._longest_s = longest_s
+        self._until_s = float("-inf")
+        self._packed: dict[Key, list[tuple[Resource, bytes]]] = {}
+        self._versions: dict[str, str] = {}
+
+    def begin(self) -> None:
+        """A list begins; what one that failed showed is forgotten."""
+        self.forget()
+        self._until_s = self._clock() + self._longest_s
+
+    def forget(self) -> None:
+        """The list was not whole, or is too old."""
+        self._packed.clear()
+        self._versions.clear()
+        self._until_s = float("-inf")
+
+    def show(self, kind: Resource, item: Manifest) -> None:
+        """An object that the list shows."""
+        for key in keys_for(kind, item):
+            if kind in kept.KINDS:
+                if item["metadata"]["name"] == key.name:
+                    self._kept.given(kind, key, item)
+                continue
+            # As parsed objects they would take ten times as much as this, and that is what a process never gives back.
+            self._packed.setdefault(key, []).append((kind, zlib.compress(json.dumps(item).encode(), 1)))
+            self._versions[str(item["metadata"].get("uid"))] = version_of(item)
+
+    # | the resource                            | the look is made with |
+    # | was listed, and not looked at since     | what the list showed  |
+    # | was listed a minute ago                 | what is read now      |
+    # | was looked at, or is not in the list    | what is read now      |
+    def take(self, key: Key) -> Shown | None:
+        """What the list showed of the resource, once; None when it has to be read."""
+        packed = self._packed.pop(key, [])
+        if self._clock() >= self._until_s:
+            self.forget()
+            return None
+        items: dict[Resource, list[Manifest]] = {}
+        for kind, content in packed:
+            items.setdefault(kind, []).append(json.loads(zlib.decompress(content)))
+        if not items.get(IMAGE_EDIT_DEPLOYMENTS):
+            return None
+        return Shown(
+            resource=items[IMAGE_EDIT_DEPLOYMENTS][0],
+            deployments=items.get(DEPLOYMENTS, []),
+            pods=items.get(PODS, []),
+        )
+
+    def awaits(self, key: Key) -> bool:
+        """Whether a look at the resource would be its first."""
+        return key in self._packed
+
+    def showed(self, uid: str, version: str) -> bool:
+        """Whether the list showed the object at this version: an event that tells of it tells nothing new."""
+        return self._clock() < self._until_s and self._versions.get(uid) == version
+
+
+def nothing_shown() -> FirstLook:
+    """One that no list showed anything."""
+    return FirstLook(clock=lambda: 0.0, kept=nothing_kept(), longest_s=0.0)

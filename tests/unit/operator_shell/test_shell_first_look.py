@@ -1,0 +1,123 @@
+"""What the first list of a term spares the looks that follow it."""
+
+from __future__ import annotations
+
+import pytest
+
+from imageedit_operator.core.resource import parse
+from imageedit_operator.kube.client import (
+    BUDGETS,
+    DEPLOYMENTS,
+    IMAGE_EDIT_DEPLOYMENTS,
+    PODS,
+    SERVICES,
+    Manifest,
+    Resource,
+)
+from imageedit_operator.kube.first_look import LONGEST_S, FirstLook, Shown, nothing_shown
+from imageedit_operator.kube.kept import Kept
+from imageedit_operator.workqueue import Key
+from unit.operator_shell.builders import custom_resource, deployment, owner, pod
+
+KEY = Key("team", "edit")
+
+
+class Clock:
+    """Seconds, set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def listed(clock: Clock, *, kept: Kept | None = None) -> FirstLook:
+    """After a list that showed one resource with a Deployment and a pod."""
+    look = FirstLook(clock=clock, kept=kept or Kept(clock=clock))
+    look.begin()
+    look.show(IMAGE_EDIT_DEPLOYMENTS, custom_resource())
+    look.show(DEPLOYMENTS, deployment())
+    look.show(PODS, pod())
+    return look
+
+
+def test_the_look_is_made_with_what_the_list_showed() -> None:
+    assert listed(Clock()).take(KEY) == Shown(resource=custom_resource(), deployments=[deployment()], pods=[pod()])
+
+
+def test_a_second_look_at_the_resource_reads_it() -> None:
+    look = listed(Clock())
+    look.take(KEY)
+    assert look.take(KEY) is None
+
+
+@pytest.mark.parametrize(("age_s", "made"), [(LONGEST_S - 1, True), (LONGEST_S, False)])
+def test_a_look_that_comes_late_reads_the_resource(age_s: float, made: bool) -> None:
+    clock = Clock()
+    look = listed(clock)
+    clock.now += age_s
+    assert (look.take(KEY) is not None) == made
+
+
+def test_a_resource_that_is_not_in_the_list_is_read() -> None:
+    assert listed(Clock()).take(Key("team", "other")) is None
+    assert nothing_shown().take(KEY) is None
+
+
+def test_pods_of_a_resource_that_the_list_does_not_show_make_no_look() -> None:
+    look = FirstLook(clock=Clock(), kept=Kept(clock=Clock()))
+    look.begin()
+    look.show(PODS, pod())
+    assert look.take(KEY) is None
+
+
+def test_what_a_list_showed_that_failed_is_forgotten() -> None:
+    look = listed(Clock())
+    look.begin()
+    assert look.take(KEY) is None
+    assert not look.showed("uid-edit-abc", "7")
+
+
+@pytest.mark.parametrize(
+    ("uid", "version", "age_s", "known"),
+    [
+        ("uid-edit-abc", "7", 0.0, True),
+        ("uid-edit-abc", "8", 0.0, False),
+        ("uid-of-another", "7", 0.0, False),
+        ("uid-edit-abc", "7", LONGEST_S, False),
+    ],
+)
+def test_an_event_is_no_news_at_the_version_that_the_list_showed(
+    uid: str, version: str, age_s: float, known: bool
+) -> None:
+    clock = Clock()
+    look = listed(clock)
+    look.take(KEY)
+    clock.now += age_s
+    assert look.showed(uid, version) == known
+
+
+def test_a_first_look_is_awaited_until_it_is_made() -> None:
+    look = listed(Clock())
+    assert look.awaits(KEY)
+    look.take(KEY)
+    assert not look.awaits(KEY)
+
+
+def child(name: str) -> Manifest:
+    about = {"name": name, "namespace": "team", "uid": f"uid-{name}", "ownerReferences": [owner()]}
+    return {"metadata": {**about, "labels": {"imageedit.dev/deployment": "edit"}}}
+
+
+@pytest.mark.parametrize("kind", [SERVICES, BUDGETS])
+@pytest.mark.parametrize(("name", "kept_now"), [("edit", True), ("another", False)])
+def test_the_service_and_the_budget_of_its_name_are_kept_for_the_resource(
+    kind: Resource, name: str, kept_now: bool
+) -> None:
+    clock = Clock()
+    kept = Kept(clock=clock)
+    look = listed(clock, kept=kept)
+    look.show(kind, child(name))
+    found = kept.get(kind, parse(custom_resource()))
+    assert found == (child(name) if kept_now else None)
