@@ -25,7 +25,7 @@ from apiserver.operator_plane import (
     plane,  # noqa: F401 - a fixture
     pod,
 )
-from imageedit_operator.kopf_setup import Scope
+from imageedit_operator.kopf_setup import CHUNK, Scope
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient
 from imageedit_operator.wake_ups import SELECTOR, Told
 from imageedit_operator.watching import WatchEnded, watch
@@ -134,6 +134,15 @@ async def test_foreign_pods_are_not_even_sent(proxy: FaultProxy, kube: KubeClien
     asked = [query for query in proxy.listed if query["path"].endswith(("/pods", "/deployments"))]
     assert len(asked) >= 4  # a list and a watch of each
     assert {query.get("labelSelector") for query in asked} == {SELECTOR}
+
+
+async def test_no_list_is_asked_for_as_a_whole(proxy: FaultProxy, tmp_path: Path) -> None:
+    """The objects of a thousand resources are 100 MB once they are parsed."""
+    async with through(proxy, tmp_path):
+        asked = [query for query in proxy.listed if "watch" not in query]
+    lists = [query for query in asked if query["path"].endswith(("/imageeditdeployments", "/deployments", "/pods"))]
+    assert len(lists) == 3
+    assert {query.get("limit") for query in lists} == {str(CHUNK)}
 
 
 async def test_one_namespace_sees_nothing_of_another(proxy: FaultProxy, kube: KubeClient, tmp_path: Path) -> None:

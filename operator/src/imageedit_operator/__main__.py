@@ -38,8 +38,8 @@ logger = logging.getLogger("imageedit_operator")
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 PASS_GRACE_S = 30.0
 COLLECT_AT = (20_000, 10, 10)
-"""Lists of objects are no cycles and are freed without the collector, which at Python's own thresholds took more than
-half of the time of reading them: 1.30 s of processor for 14 pages of 500 metadata, and 0.55 s with these."""
+"""Lists of objects are no cycles and are freed without the collector, which at Python's own thresholds took most
+of the time of reading them: 0.84 s of processor for parsing 14 pages of 500 metadata, and 0.21 s with these."""
 
 
 def main() -> int:

@@ -13,8 +13,8 @@ from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Resource
 from imageedit_operator.kube.login import load_configuration
 from imageedit_operator.wake_ups import SELECTOR, WATCHED, Sights, Told, keys_for, version_of
 
-
 CHUNK = 100
+"""Objects to a page of kopf's lists."""
 IDLE_S = 0.2
 
 
