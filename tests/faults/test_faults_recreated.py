@@ -34,8 +34,8 @@ async def test_a_resource_made_again_does_not_take_the_pods_of_the_one_before_it
             await kube.patch(REPLICA_SETS, stage.namespace, name, held)
         old = await kube.get(IMAGE_EDIT_DEPLOYMENTS, stage.namespace, NAME)
         await kube.delete(IMAGE_EDIT_DEPLOYMENTS, stage.namespace, NAME, uid=old["metadata"]["uid"])
-        await stage.create()
         left = {pod["metadata"]["uid"] for pod in await kube.list_all(PODS, stage.namespace)}
+        await stage.create()
 
         async def serves() -> bool | None:
             return True if find(await status_of(kube, stage.namespace), "Ready").get("status") == "True" else None

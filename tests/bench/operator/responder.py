@@ -9,7 +9,7 @@ import asyncio
 import json
 
 from bench.operator.fleet import HASH
-from imageedit_operator.kube.observe import PROBES_PORT
+from imageedit_operator.kube.warmz import PROBES_PORT
 
 REPORT = {
     "warm": True,

@@ -21,7 +21,8 @@ from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import BUDGETS, DEPLOYMENTS, NODES, PODS, SERVICES, Manifest
 from imageedit_operator.kube.kept import Kept
-from imageedit_operator.kube.observe import Observer, ask_warmz
+from imageedit_operator.kube.observe import Observer
+from imageedit_operator.kube.warmz import ask_warmz
 from unit.operator_shell.builders import MemoryKube, cluster, custom_resource, deployment, node, owner, pod, warm_body
 from unit.operator_shell.loopback import answering
 

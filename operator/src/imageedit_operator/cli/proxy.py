@@ -11,8 +11,8 @@ from kubernetes.aio.client import ApiClient
 
 from imageedit_operator.core.observed import Known, Unknown, WarmReport
 from imageedit_operator.http_reading import read_bounded
-from imageedit_operator.kube.observe import LONGEST_REPORT_BYTES, PROBES_PORT
 from imageedit_operator.kube.parsing import parse_warm_report
+from imageedit_operator.kube.warmz import LONGEST_REPORT_BYTES, PROBES_PORT
 
 ASK_TIMEOUT_S = 5.0
 

@@ -1,23 +1,31 @@
 """The card ledger: how many cards the nodes have, and how many are given out.
 
 One snapshot of all nodes and pods serves every resource; it is read again after a few seconds.
-What counts: nodes that are ready, schedulable and without a taint that our pods do not tolerate; on
-them every pod that has a node and has not ended, foreign ones and terminating ones included, for
-a card is free only when its pod is gone. Sick cards are not free, whoever calls them sick.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from imageedit_operator.core.observed import CardLedger, Known, SickNode, Unknown
-from imageedit_operator.core.tolerations import Place, Taint
+from imageedit_operator.core.observed import CardLedger, Known, Unknown
+from imageedit_operator.core.tolerations import Place
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.card_names import held_cards
 from imageedit_operator.kube.client import NODES, PODS, Kube
+from imageedit_operator.kube.node_cards import (
+    ANYWHERE,
+    HOLDERS,
+    Holder,
+    NodeCards,
+    holder,
+    is_ready,
+    ledger,
+    repelling_taints,
+    usable_node,
+)
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL
 from imageedit_operator.kube.quantities import add, extended, requested_by
 
@@ -36,64 +44,6 @@ class SickCards(Protocol):
         ...
 
 
-ANYWHERE = Place()
-"""Every node without a taint."""
-
-Raw = Mapping[str, Any]
-
-
-HOLDERS = ("ImageEditDeployment", "pod")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Holder:
-    """A pod that holds cards, or the ImageEditDeployment that it belongs to."""
-
-    kind: str
-    """One of HOLDERS."""
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}"
-
-
-@dataclass(kw_only=True, slots=True)
-class NodeCards:
-    """Extended resources of one node."""
-
-    name: str = ""
-    allocatable: dict[str, int]
-    uid: str = ""
-    capacity: Mapping[str, int] = field(default_factory=dict)
-    """Empty = as many as are allocatable."""
-    usable: bool = True
-    """It takes new pods, taints apart."""
-    taints: frozenset[Taint] = frozenset()
-    """Those that keep pods away."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    requested: dict[str, int] = field(default_factory=dict)
-    held: set[str] = field(default_factory=set)
-    """Names of the cards that pods hold, as far as somebody says."""
-    sick: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By resource name, the cards that the device plugin names as sick, with its words."""
-    holders: dict[str, set[Holder]] = field(default_factory=dict)
-    """Of each extended resource, who holds some of it."""
-
-    def health(self, resource: str, place: Place) -> SickNode:
-        """The node's cards of one name, for pods that may land in `place`."""
-        allocatable = self.allocatable.get(resource, 0)
-        sick = self.sick.get(resource, {})
-        return SickNode(
-            sick=sick,
-            capacity=max(self.capacity.get(resource, 0), allocatable),
-            allocatable=allocatable,
-            requested=self.requested.get(resource, 0),
-            sick_held=len(self.held & sick.keys()),
-            takes_pods=self.usable and place.takes(labels=self.labels, taints=self.taints),
-        )
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claim:
     """A server pod that has no node yet and will take the next cards."""
@@ -102,66 +52,6 @@ class Claim:
     deployment: str
     """Name of its ImageEditDeployment."""
     requested: Mapping[str, int]
-
-
-def usable_node(node: Raw) -> bool:
-    """True when the node takes new pods, taints apart."""
-    return is_ready(node) and not (node.get("spec") or {}).get("unschedulable", False)
-
-
-def is_ready(node: Raw) -> bool:
-    """True when its kubelet reports, and reports well."""
-    conditions = (node.get("status") or {}).get("conditions") or []
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-
-
-def holder(pod: Raw) -> Holder:
-    """Who is to be named for the cards of this pod."""
-    metadata = pod["metadata"]
-    owner = (metadata.get("labels") or {}).get(DEPLOYMENT_LABEL)
-    namespace = metadata.get("namespace", "")
-    if owner:
-        return Holder(kind="ImageEditDeployment", namespace=namespace, name=owner)
-    return Holder(kind="pod", namespace=namespace, name=metadata["name"])
-
-
-def repelling_taints(node: Raw) -> frozenset[Taint]:
-    """The taints that keep pods away which do not tolerate them."""
-    taints = (node.get("spec") or {}).get("taints") or []
-    return frozenset(
-        Taint(key=taint["key"], value=taint.get("value", ""), effect=taint["effect"])
-        for taint in taints
-        if taint.get("effect") in {"NoSchedule", "NoExecute"}
-    )
-
-
-def ledger(
-    nodes: Iterable[NodeCards],
-    *,
-    resource: str,
-    count: int,
-    place: Place = ANYWHERE,
-    ready: frozenset[str] | None = None,
-) -> CardLedger:
-    """Cards of one kind in a place; what is left on a node beyond whole sets of `count` is not free for a pod."""
-    allocatable = free = 0
-    sick: dict[str, SickNode] = {}
-    holders: set[str] = set()
-    for node in nodes:
-        health = node.health(resource, place)
-        if health.healthy < health.capacity:
-            sick[node.name] = health
-        if health.takes_pods:
-            allocatable += health.healthy
-            free += health.free // count * count
-            holders |= {str(one) for one in node.holders.get(resource, ())}
-    return CardLedger(
-        allocatable=allocatable,
-        requested=allocatable - free,
-        sick_nodes=sick,
-        holders=tuple(sorted(holders)),
-        ready_nodes=ready,
-    )
 
 
 class CardBook:

@@ -50,11 +50,11 @@ from imageedit_operator.kube.client import (
     Resource,
 )
 from imageedit_operator.kube.parsing import DELETION_COST, WARM_GATE, foreign_owner, timestamp
+from imageedit_operator.kube.warmz import PROBES_PORT
 from imageedit_operator.workqueue import Key
 
 logger = logging.getLogger(__name__)
 
-PROBES_PORT = 8080
 DRAIN_TIMEOUT_S = 3.0
 EVENT_BUCKET_S = 600
 LONGEST_NOTE = 1000

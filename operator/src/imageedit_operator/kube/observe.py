@@ -7,7 +7,6 @@ becomes Unknown, because a plan can live without it.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -30,7 +29,6 @@ from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import deployment_name, revision_hash
 from imageedit_operator.errors import ApiError
-from imageedit_operator.http_reading import read_bounded
 from imageedit_operator.kube import template_trial
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
@@ -48,16 +46,13 @@ from imageedit_operator.kube.parsing import (
     made_for,
     parse_deployment,
     parse_pod,
-    parse_warm_report,
     service_matches,
 )
+from imageedit_operator.kube.warmz import PROBES_PORT, ask_warmz
 from imageedit_operator.queue_metrics import read_queue
 from imageedit_operator.workqueue import Key
 
-PROBES_PORT = 8080
-WARMZ_TIMEOUT_S = 2.0
 WARMZ_AT_ONCE = 32
-LONGEST_REPORT_BYTES = 256 * 1024
 
 
 AskPod: TypeAlias = Callable[[Manifest], Awaitable[Known[WarmReport] | Unknown]]
@@ -247,22 +242,6 @@ class Observer:
             deployment=resource.name,
             live_ips=frozenset(pod.ip for pod in pods if pod.ip and pod.started),
         )
-
-
-async def ask_warmz(
-    http: aiohttp.ClientSession, ip: str, port: int, *, timeout_s: float = WARMZ_TIMEOUT_S
-) -> Known[WarmReport] | Unknown:
-    """A pod's own report, warm or not (503 carries one too); never raises."""
-    host = f"[{ip}]" if ":" in ip else ip
-    timeout = aiohttp.ClientTimeout(total=timeout_s)
-    try:
-        async with http.get(f"http://{host}:{port}/warmz", timeout=timeout, allow_redirects=False) as answer:
-            return Known(value=parse_warm_report(json.loads(await read_bounded(answer, LONGEST_REPORT_BYTES))))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return Unknown(reason="BadAnswer", message=f"/warmz of {ip} is not a warm report: {error!r}")
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        why = str(error) or f"no answer within {timeout_s:g} s"
-        return Unknown(reason="Unreachable", message=f"/warmz of {ip} does not answer: {why}")
 
 
 def _labels_of_the_next_pod(resource: ImageEditDeployment) -> Mapping[str, str]:
