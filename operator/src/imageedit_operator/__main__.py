@@ -118,7 +118,7 @@ class _Process:
             since_contact_s=self._term.resynced.age_s(),
             since_watch_s=self._term.watching.age_s(),
             oldest_waiting_s=oldest_s,
-            longest_pass_s=self._term.reconciler.longest_pass_s(),
+            longest_pass_s=self._term.worker.longest_pass_s(),
             notice=self._term.definition.notice(),
         )
 

@@ -1,11 +1,7 @@
-"""One pass over one resource: observe, plan, execute, write the status when it changed.
-
-Every error ends here, once: the key backs off by itself and other keys do not notice.
-"""
+"""One pass over one resource: observe, plan, execute, write the status when it changed."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,30 +26,19 @@ from imageedit_operator.kube.kept import Kept, nothing_kept
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.telemetry import Telemetry
+from imageedit_operator.worker import Outcome, about
 from imageedit_operator.workqueue import Key, WorkQueue
 
 logger = logging.getLogger(__name__)
 
 MOVED_AGAIN_S = 0.3
-SHORTEST_REQUEUE_S = 0.2
-SPREAD_FROM_S = 60.0
-SPREAD = 0.4
-"""Long waits differ by so much: what started together need not be looked at together for ever."""
 
 Planner: TypeAlias = Callable[[ImageEditDeployment, Observed, PlanMemory, float], tuple[Plan, PlanMemory]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
-    """How a pass ended: one of telemetry's results, and when to look again (None: when something changes)."""
-
-    result: str
-    again_after_s: float | None = None
-
-
 @dataclass(kw_only=True, slots=True)
 class Reconciler:
-    """What a pass needs; `clock` is UTC epoch seconds, `stopwatch` is monotonic, `random` in [0, 1)."""
+    """What a pass needs; `clock` is UTC epoch seconds."""
 
     kube: Kube
     observer: Observer
@@ -63,9 +48,6 @@ class Reconciler:
     queue: WorkQueue
     telemetry: Telemetry
     clock: Callable[[], float]
-    stopwatch: Callable[[], float]
-    timeout_s: float
-    random: Callable[[], float] = lambda: 0.5
     leading: Callable[[], bool] = lambda: True
     """Asked before every write: a process that was frozen may wake up when another one acts."""
     on_read: Callable[[Manifest], None] = lambda _resource: None
@@ -82,52 +64,6 @@ class Reconciler:
     """What the pods of each resource asked for, and what lay under them, when it was looked at last."""
     begun: dict[Key, str] = field(default_factory=dict)
     """Uid of each resource for which a pass began to write."""
-    running: dict[Key, float] = field(default_factory=dict)
-    """The passes that run now, and when they began, by the stopwatch."""
-
-    async def work(self) -> None:
-        """One worker: passes over due keys until the queue is closed."""
-        while (key := await self.queue.get()) is not None:
-            self.running[key] = self.stopwatch()
-            self.kept.begin(key)
-            try:
-                await self._guarded(key)
-            finally:
-                del self.running[key]
-                self.queue.done(key)
-
-    def longest_pass_s(self) -> float:
-        """Age of the pass that runs longest, 0 when none runs."""
-        return self.stopwatch() - min(self.running.values()) if self.running else 0.0
-
-    async def _guarded(self, key: Key) -> None:
-        started = self.stopwatch()
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                outcome = await self.reconcile(key)
-        except TimeoutError:
-            outcome = Outcome(result="timeout")
-            delay_s = self.queue.add_failed(key)
-            logger.error("pass took longer than %g s, next in %.1f s", self.timeout_s, delay_s, extra=_about(key))
-        except ApiError as error:
-            outcome = Outcome(result="error")
-            delay_s = self.queue.add_failed(key, at_least_s=error.retry_after_s)
-            logger.error("%s; next pass in %.1f s", error, delay_s, extra=_about(key))
-        except Exception:
-            outcome = Outcome(result="error")
-            delay_s = self.queue.add_failed(key)
-            logger.exception("a defect ended the pass; next in %.1f s", delay_s, extra=_about(key))
-        else:
-            self.queue.forgive(key)
-            if outcome.again_after_s is not None:
-                self.queue.add_after(key, self._spread(max(SHORTEST_REQUEUE_S, outcome.again_after_s)))
-        if outcome.result != "ok":
-            self.kept.doubt(key)
-        self.telemetry.reconciled(outcome.result, self.stopwatch() - started)
-
-    def _spread(self, again_after_s: float) -> float:
-        spread = SPREAD if again_after_s >= SPREAD_FROM_S else 0.0
-        return again_after_s * (1 + spread * (self.random() - 0.5))
 
     async def reconcile(self, key: Key) -> Outcome:
         """One pass. Raises ApiError when the apiserver refuses or does not answer."""
@@ -149,7 +85,7 @@ class Reconciler:
             await self._execute(key, manifest, planned, observed)
             await self._write_status(key, manifest, planned.status)
         except WorldMoved as moved:
-            logger.info("%s; planning anew", moved, extra=_about(key))
+            logger.info("%s; planning anew", moved, extra=about(key))
             return Outcome(result="moved", again_after_s=MOVED_AGAIN_S)
         return self._rest(key, resource, observed, planned, memory)
 
@@ -222,7 +158,7 @@ class Reconciler:
             await self._write_status(key, manifest, status)
         except WorldMoved:
             return Outcome(result="moved", again_after_s=MOVED_AGAIN_S)
-        logger.warning("spec is invalid: %s", why, extra=_about(key))
+        logger.warning("spec is invalid: %s", why, extra=about(key))
         return Outcome(result="invalid")
 
     def _memory(self, key: Key, uid: str) -> PlanMemory:
@@ -234,7 +170,7 @@ class Reconciler:
         pods = {pod.uid: pod for pod in observed.pods}
         for action in planned.actions:
             self._must_lead()
-            logger.info("%s", describe(action), extra=_about(key) | {"reasons": list(planned.reasons)})
+            logger.info("%s", describe(action), extra=about(key) | {"reasons": list(planned.reasons)})
             if isinstance(action, MOVES_CARDS):
                 self.cards.forget()
             if isinstance(action, DeleteBudget):
@@ -261,7 +197,7 @@ class Reconciler:
             await self.executor.execute(told, _subject(manifest), {})
             await self._write_status(key, manifest, status)
         except (ApiError, WorldMoved) as second:
-            logger.warning("the refusal could not be told: %s", second, extra=_about(key))
+            logger.warning("the refusal could not be told: %s", second, extra=about(key))
 
     async def _write_status(self, key: Key, manifest: Manifest, status: Mapping[str, Any]) -> None:
         self._must_lead()
@@ -323,7 +259,3 @@ def _subject(manifest: Manifest) -> Subject:
         name=metadata["name"],
         uid=metadata["uid"],
     )
-
-
-def _about(key: Key) -> dict[str, Any]:
-    return {"imageedit_namespace": key.namespace, "imageedit_deployment": key.name}

@@ -35,6 +35,7 @@ from imageedit_operator.reconciler import Reconciler
 from imageedit_operator.settings import Settings
 from imageedit_operator.telemetry import Telemetry
 from imageedit_operator.wake_ups import Told
+from imageedit_operator.worker import Worker
 from imageedit_operator.workqueue import Key, WorkQueue
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class Term:
     chosen: Settings
     kube: Kube
     reconciler: Reconciler
+    worker: Worker
     candidate: Candidate | None
     budgets: BudgetBook
     resynced: Stamp = field(default_factory=Stamp)
@@ -84,7 +86,7 @@ class Term:
         try:
             async with asyncio.TaskGroup() as tasks:
                 workers = [
-                    tasks.create_task(self.reconciler.work(), name=f"worker-{n}") for n in range(self.chosen.workers)
+                    tasks.create_task(self.worker.work(), name=f"worker-{n}") for n in range(self.chosen.workers)
                 ]
                 tasks.create_task(self._watch(stop), name="watches")
                 tasks.create_task(self._list(stop), name="resync")
@@ -210,13 +212,27 @@ def new_term(
         queue=queue,
         telemetry=telemetry,
         clock=clock,
-        stopwatch=time.monotonic,
-        timeout_s=chosen.reconcile_timeout_s,
-        random=random.random,
         on_read=hearing.read,
         kept=kept,
         first=FirstLook(clock=time.monotonic, kept=kept),
         auto=chosen.auto,
         leading=candidate.leading if candidate is not None else lambda: True,
     )
-    return Term(chosen=chosen, kube=kube, reconciler=reconciler, candidate=candidate, budgets=budgets, hearing=hearing)
+    worker = Worker(
+        reconcile=reconciler.reconcile,
+        queue=queue,
+        telemetry=telemetry,
+        kept=kept,
+        stopwatch=time.monotonic,
+        timeout_s=chosen.reconcile_timeout_s,
+        random=random.random,
+    )
+    return Term(
+        chosen=chosen,
+        kube=kube,
+        reconciler=reconciler,
+        worker=worker,
+        candidate=candidate,
+        budgets=budgets,
+        hearing=hearing,
+    )

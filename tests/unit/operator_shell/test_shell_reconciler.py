@@ -1,31 +1,20 @@
-"""One pass, its ends, and how a worker answers each of them."""
+"""One pass and its ends."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import aiohttp
 import pytest
 
-from imageedit_operator.core.actions import Action, ApplyService, Plan, ScaleDeployment
-from imageedit_operator.core.observed import Observed
-from imageedit_operator.core.plan import PlanMemory
-from imageedit_operator.core.resource import ImageEditDeployment, parse
+from imageedit_operator.core.actions import Action
+from imageedit_operator.core.resource import parse
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.budgets import BudgetBook
-from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, SERVICES, Manifest, Resource
-from imageedit_operator.kube.execute import Executor
+from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, SERVICES, Manifest
 from imageedit_operator.kube.first_look import FirstLook
 from imageedit_operator.kube.kept import Kept, nothing_kept
-from imageedit_operator.kube.observe import Observer
-from imageedit_operator.kube.status import StatusWriter
-from imageedit_operator.reconciler import MOVED_AGAIN_S, Outcome, Reconciler
-from imageedit_operator.telemetry import Telemetry
-from imageedit_operator.workqueue import Key, WorkQueue
+from imageedit_operator.reconciler import MOVED_AGAIN_S, Reconciler
+from imageedit_operator.worker import Outcome
 from unit.operator_shell.builders import (
     CARD,
     RESOURCE_UID,
@@ -37,77 +26,19 @@ from unit.operator_shell.builders import (
     pod,
     with_resource,
 )
+from unit.operator_shell.passes import (
+    KEY,
+    SCALE,
+    SERVICE,
+    SETTLED,
+    FixedPlan,
+    begun,
+    metric,
+    passes,
+    reads,
+    reconciler,
+)
 from unit.operator_shell.virtual_time import now, run_virtual
-
-KEY = Key("team", "edit")
-SERVICE = ApplyService(manifest={"metadata": {"name": "edit"}})
-SCALE = ScaleDeployment(name="edit-gone", uid="u", resource_version="1", replicas=2, why="w")
-
-
-@dataclass(kw_only=True)
-class FixedPlan:
-    """A planner that always wants the same, and writes down what it was asked."""
-
-    actions: tuple[Action, ...] = ()
-    status: dict[str, Any] = field(default_factory=lambda: {"phase": "Serving", "desiredReplicas": 1})
-    again_s: float = 30.0
-    memories: list[PlanMemory] = field(default_factory=list)
-    answered: list[PlanMemory] = field(default_factory=list)
-    fails_with: Exception | None = None
-
-    def __call__(
-        self, resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, at: float
-    ) -> tuple[Plan, PlanMemory]:
-        if self.fails_with is not None:
-            raise self.fails_with
-        self.memories.append(memory)
-        self.answered.append(PlanMemory())
-        made = Plan(actions=self.actions, status=self.status, requeue_after_s=self.again_s, reasons=("because",))
-        return made, self.answered[-1]
-
-
-def reconciler(
-    kube: MemoryKube,
-    planner: FixedPlan,
-    http: aiohttp.ClientSession,
-    *,
-    timeout_s: float = 60,
-    leading: Callable[[], bool] = lambda: True,
-    random: float = 0.5,
-) -> Reconciler:
-    """A reconciler over a cluster in memory, on the loop's clock."""
-    cards = CardBook(kube, clock=now)
-    return Reconciler(
-        kube=kube,
-        observer=Observer(kube, http, cards, BudgetBook(kube, clock=now)),
-        executor=Executor(kube, http, clock=now),
-        cards=cards,
-        status=StatusWriter(kube),
-        queue=WorkQueue(clock=now, random=lambda: 0.0),
-        telemetry=Telemetry(),
-        clock=now,
-        stopwatch=now,
-        timeout_s=timeout_s,
-        random=lambda: random,
-        leading=leading,
-        planner=planner,
-    )
-
-
-def passes(kube: MemoryKube, planner: FixedPlan, *, times: int = 1) -> tuple[Reconciler, list[Outcome]]:
-    """Passes over the resource, one after another."""
-
-    async def main() -> tuple[Reconciler, list[Outcome]]:
-        async with aiohttp.ClientSession() as http:
-            subject = reconciler(kube, planner, http)
-            return subject, [await subject.reconcile(KEY) for _ in range(times)]
-
-    return run_virtual(main)
-
-
-def metric(subject: Reconciler, line: str) -> bool:
-    """True when the exposition has this line."""
-    return line in subject.telemetry.render().decode().splitlines()
 
 
 def test_a_pass_executes_the_plan_then_writes_the_status() -> None:
@@ -115,10 +46,6 @@ def test_a_pass_executes_the_plan_then_writes_the_status() -> None:
     _, outcomes = passes(kube, FixedPlan(actions=(SERVICE,)))
     assert kube.writes() == [("apply", "services", "edit"), ("patch", "imageeditdeployments", "edit")]
     assert outcomes == [Outcome(result="ok", again_after_s=30.0)]
-
-
-SETTLED = {"phase": "Serving", "desiredReplicas": 1}
-"""What `FixedPlan` writes as the status."""
 
 
 def first_pass(kube: MemoryKube, planner: FixedPlan, shown: Manifest) -> tuple[Reconciler, Outcome]:
@@ -180,17 +107,6 @@ def test_what_the_list_told_of_children_that_nobody_watches_is_read_anew_before_
     assert kept.get(SERVICES, parse(custom_resource())) is None
 
 
-def begun() -> dict[str, Any]:
-    """Status of a resource for which the operator has written before."""
-    return {"phase": "Starting"}
-
-
-def reads(kube: MemoryKube) -> list[str]:
-    """The kinds that were read, but for what many passes share: nodes, and budgets of a namespace."""
-    shared = {"nodes", "poddisruptionbudgets"}
-    return [plural for verb, plural, _ in kube.calls if verb in {"get", "list"} and plural not in shared]
-
-
 def test_the_children_of_a_new_resource_are_not_looked_for_before_they_are_created() -> None:
     kube = with_resource()
     passes(kube, FixedPlan(actions=(SERVICE,)))
@@ -222,28 +138,6 @@ def test_a_pass_stops_before_its_next_write_when_the_lease_is_lost() -> None:
 
     assert run_virtual(main).result == "moved"
     assert kube.writes() == [("apply", "services", "edit")]
-
-
-def test_a_pass_that_runs_is_seen_with_its_age_until_it_ends() -> None:
-    class Slow(MemoryKube):
-        async def get(self, resource: Resource, namespace: str, name: str) -> Manifest:
-            await asyncio.sleep(40.0)
-            return await super().get(resource, namespace, name)
-
-    async def main() -> tuple[float, float]:
-        async with aiohttp.ClientSession() as http:
-            subject = reconciler(Slow(), FixedPlan(), http)
-            subject.queue.add(KEY)
-            working = asyncio.create_task(subject.work())
-            await asyncio.sleep(25.0)
-            during = subject.longest_pass_s()
-            await asyncio.sleep(25.0)
-            after = subject.longest_pass_s()
-            subject.queue.close()
-            await working
-            return during, after
-
-    assert run_virtual(main) == (25.0, 0.0)
 
 
 def test_a_plan_gets_back_what_it_remembered() -> None:
@@ -320,37 +214,6 @@ def test_a_write_that_moves_cards_makes_the_ledger_old() -> None:
     assert kube.calls.count(("list", "nodes", "")) == 2
 
 
-def worked(
-    kube: MemoryKube,
-    planner: FixedPlan,
-    *,
-    for_s: float,
-    timeout_s: float = 60,
-    random: float = 0.5,
-    prepare: Callable[[], None] = lambda: None,
-) -> Reconciler:
-    """A worker at work for some virtual seconds, from one add on."""
-
-    async def main() -> Reconciler:
-        async with aiohttp.ClientSession() as http:
-            subject = reconciler(kube, planner, http, timeout_s=timeout_s, random=random)
-            worker = asyncio.ensure_future(subject.work())
-            subject.queue.add(KEY)
-            prepare()
-            await asyncio.sleep(for_s)
-            subject.queue.close()
-            await worker
-            return subject
-
-    return run_virtual(main)
-
-
-def test_a_worker_looks_again_when_the_plan_asks_for_it() -> None:
-    planner = FixedPlan(again_s=30.0)
-    worked(with_resource(), planner, for_s=100.0)
-    assert len(planner.memories) == 4  # at 0, 30, 60 and 90 s
-
-
 def test_only_a_pass_that_comes_to_its_end_has_seen_its_resource() -> None:
     """Else a list of versions would leave a resource alone whose passes fail."""
     kube, seen = with_resource(status=begun()), list[Manifest]()
@@ -372,13 +235,6 @@ def test_only_a_pass_that_comes_to_its_end_has_seen_its_resource() -> None:
             return counts
 
     assert run_virtual(main) == [0, 0, 1]
-
-
-@pytest.mark.parametrize(("random", "passes_seen"), [(0.0, 2), (0.99, 1)])
-def test_long_waits_are_spread(random: float, passes_seen: int) -> None:
-    planner = FixedPlan(again_s=1200.0)
-    worked(with_resource(), planner, for_s=1100.0, random=random)
-    assert len(planner.memories) == passes_seen
 
 
 def test_free_cards_are_counted_for_resources_at_rest_too() -> None:
@@ -425,69 +281,3 @@ def test_a_card_that_falls_sick_under_a_pod_at_rest_asks_for_a_look(changed: Man
             return subject.queue.depth()
 
     assert run_virtual(main) == int(looked_at)
-
-
-def test_errors_back_off_and_are_counted() -> None:
-    kube = with_resource(status=begun())
-    kube.refuse["list pods"] = ApiError(status=500, reason="InternalError", message="etcd")
-    subject = worked(kube, FixedPlan(), for_s=10.0)
-    assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 5.0')  # at 0, 0.5, 1.5, 3.5 and 7.5 s
-
-
-def test_an_error_waits_as_long_as_the_apiserver_asked() -> None:
-    kube = with_resource(status=begun())
-    kube.refuse["list pods"] = ApiError(status=429, reason="TooManyRequests", message="later", retry_after_s=8.0)
-    subject = worked(kube, FixedPlan(), for_s=10.0)
-    assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 2.0')
-
-
-def test_a_defect_ends_the_pass_and_not_the_worker() -> None:
-    subject = worked(with_resource(), FixedPlan(fails_with=ZeroDivisionError()), for_s=1.0)
-    assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 2.0')
-
-
-class SilentKube(MemoryKube):
-    """An apiserver that never answers a list of pods."""
-
-    async def list_all(self, resource: Any, namespace: str = "", *, labels: str = "") -> list[dict[str, Any]]:
-        if resource.plural == "pods":
-            await asyncio.sleep(1e9)
-        return await super().list_all(resource, namespace, labels=labels)
-
-
-def test_a_pass_that_takes_too_long_is_ended_and_backs_off() -> None:
-    kube = SilentKube()
-    kube.put(IMAGE_EDIT_DEPLOYMENTS, custom_resource(status=begun()))
-    subject = worked(kube, FixedPlan(), for_s=7.0, timeout_s=5.0)
-    assert metric(subject, 'imageedit_operator_reconcile_total{result="timeout"} 2.0')  # from 0 and from 5.5 s on
-
-
-def test_a_refused_write_is_told_to_the_user_by_an_event_and_by_conditions() -> None:
-    kube = with_resource()
-    kube.refuse["apply"] = ApiError(status=403, reason="Forbidden", message="exceeded quota: services")
-    subject = worked(kube, FixedPlan(actions=(SERVICE,)), for_s=0.1)
-    assert metric(subject, 'imageedit_operator_reconcile_total{result="error"} 1.0')
-    event, status = kube.bodies[-2:]
-    assert (event["reason"], event["type"], event["note"]) == ("WriteRefused", "Warning", "exceeded quota: services")
-    said = {item["type"]: (item["status"], item["reason"], item["message"]) for item in status["status"]["conditions"]}
-    assert said["Progressing"] == said["Ready"] == ("False", "WriteRefused", "exceeded quota: services")
-
-
-def test_a_refusal_that_lasts_is_written_once() -> None:
-    kube = with_resource()
-    kube.refuse["apply"] = ApiError(status=422, reason="Invalid", message="limit below request")
-    worked(kube, FixedPlan(actions=(SERVICE,)), for_s=30.0)
-    assert kube.writes().count(("patch", "imageeditdeployments", "edit")) == 1
-
-
-@pytest.mark.parametrize("status", [0, 429, 500])
-def test_an_apiserver_that_does_not_answer_is_no_refusal(status: int) -> None:
-    kube = with_resource()
-    kube.refuse["apply"] = ApiError(status=status, reason="Trouble", message="later")
-    worked(kube, FixedPlan(actions=(SERVICE,)), for_s=0.1)
-    assert kube.bodies == []
-
-
-def test_a_key_that_is_invalid_waits_for_an_event() -> None:
-    subject = worked(with_resource(replicas=-1), FixedPlan(), for_s=500.0)
-    assert metric(subject, 'imageedit_operator_reconcile_total{result="invalid"} 1.0')
