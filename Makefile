@@ -51,8 +51,9 @@ test-images: $(VENV)/.complete ## Both images, built and run (root, buildah, deb
 test-cluster: $(VENV)/.complete ## The whole system on a real one-node Kubernetes (root)
 	@$(PY) -m pytest tests/cluster
 
-test: verify test-unit ## Everything; what CI runs
-	@$(PYTHON) tests/tools/lanes.py test-cluster test-server,test-browser,test-apiserver,test-images
+test: $(VENV)/.complete ## Everything; what CI runs
+	@$(PYTHON) tests/tools/lanes.py verify test-unit
+	@$(PYTHON) tests/tools/lanes.py test-cluster,test-images test-server,test-browser,test-apiserver
 
 bench-server: $(VENV)/.complete ## What the server makes of the card's time, beside other servers (a quarter of an hour)
 	@$(PY) -m bench.server
