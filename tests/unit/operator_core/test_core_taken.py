@@ -45,7 +45,7 @@ def spots(wanted: Any, above: Spot) -> Iterator[Spot]:
         yield here
         if isinstance(value, Mapping):
             yield from spots(value, here)
-        for place, item in enumerate(value if name in KEYS else ()):
+        for place, item in enumerate(value if is_keyed(name, value) else ()):
             keys = key_of(item, name)
             called = f"{name}[{','.join(f'{key}={text}' for key, text in keys.items())}]"
             one = Spot(
@@ -55,6 +55,10 @@ def spots(wanted: Any, above: Spot) -> Iterator[Spot]:
             )
             yield one
             yield from spots({field: text for field, text in item.items() if field not in keys}, one)
+
+
+def is_keyed(name: str, value: Any) -> bool:
+    return name in KEYS and isinstance(value, list)
 
 
 def key_of(item: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -70,7 +74,7 @@ def book(fields: Any, name: str = "") -> Any:
     """The entry of `fieldsV1` for what was applied: maps by name, lists of items by key, all else whole."""
     if isinstance(fields, Mapping):
         return {f"f:{below}": book(value, below) for below, value in fields.items()}
-    if name in KEYS:
+    if is_keyed(name, fields):
         return {f"k:{json.dumps(key_of(item, name))}": {".": {}, **book(item)} for item in fields}
     return {}
 
@@ -90,7 +94,7 @@ def stored(wanted: Any, name: str = "", keys: Iterable[str] = ()) -> Any:
         kept = {below: value for below, value in wanted.items() if below in keys or value not in (0, "", False)}
         more = {below: value if below in keys else stored(value, below) for below, value in kept.items()}
         return {**more, "added": "by the apiserver"}
-    if name in KEYS:
+    if is_keyed(name, wanted):
         return [*(stored(item, keys=KEYS[name]) for item in wanted), dict.fromkeys(KEYS[name], "of somebody else")]
     return f"as {wanted}"
 
@@ -179,3 +183,15 @@ def test_a_list_that_is_written_whole_is_there_whatever_it_holds() -> None:
     found = live(wanted, book(wanted))
     found["spec"]["template"]["spec"]["tolerations"] = []
     assert away(wanted, found, ours=OURS) == ()
+
+
+@pytest.mark.parametrize("name", ["env", "ports", "containers"])
+def test_a_label_that_is_called_like_a_list_is_a_label(name: str) -> None:
+    wanted = manifests.deployment(resource(accelerator={"nodeSelector": {name: "prod", "chip": "910B"}}), HASH)
+    fields = book(wanted)
+    found = live(wanted, fields)
+    assert away(wanted, found, ours=OURS) == ()
+    pod, above = found["spec"]["template"]["spec"], ("spec", "template", "spec", "nodeSelector")
+    del pod["nodeSelector"][name]
+    found["metadata"]["managedFields"][0]["fieldsV1"] = forgotten(fields, [f"f:{step}" for step in (*above, name)])
+    assert away(wanted, found, ours=OURS) == ((*above, name),)

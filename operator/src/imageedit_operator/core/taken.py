@@ -51,7 +51,7 @@ def _missing(wanted: Raw, live: Raw) -> list[Path]:
     for name, value in wanted.items():
         if value in _NOTHING and value is not False:
             continue
-        if name in KEYS:
+        if name in KEYS and isinstance(value, list):  # people may call a label "env"
             found += _missing_items(name, value, live.get(name) or ())
         elif name not in live:
             found.append((name,))
