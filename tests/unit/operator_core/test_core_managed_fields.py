@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from imageedit_operator.core.managed_fields import of_others, scaled_by, words
+from imageedit_operator.core.managed_fields import of_others, owns, scaled_by, words
 
 
 def entry(manager: str, fields: Any, **more: Any) -> dict[str, Any]:
@@ -64,6 +64,48 @@ VALUES: dict[str, Any] = {"f:spec": {"f:finalizers": {'v:"a"': {}}}}
 )
 def test_a_field_of_others_is_one_that_we_do_not_own_too(entries: Any, fields: Any) -> None:
     assert of_others({"managedFields": entries}, ours=("ours",)) == fields
+
+
+POD: dict[str, Any] = {
+    "f:spec": {
+        "f:args": {},
+        "f:labels": {".": {}, "f:env[a]": {}},
+        "f:env": {'k:{"name":"A"}': {".": {}, "f:name": {}}, 'k:{"name":"B"}': {".": {}}},
+        "f:ports": {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:name": {}}},
+        "f:volumes": {".": {}},
+        "f:finalizers": {'v:"a"': {}},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "owner"),
+    [
+        ((), True),
+        (("spec",), True),
+        (("spec", "args"), True),
+        (("spec", "args", "x"), True),
+        (("spec", "env[name=A]"), True),
+        (("spec", "env[name=A]", "value"), False),
+        (("spec", "ports[containerPort=80,protocol=TCP]", "name"), True),
+        (("spec", "args[name=A]", "value"), True),
+        (("spec", "labels", "env[a]"), True),
+        (("spec", "labels", "env"), False),
+        (("spec", "env[name=C]"), False),
+        (("spec", "finalizers[name=a]"), False),
+        (("spec", "env[name=B]"), False),
+        (("spec", "volumes"), False),
+        (("status",), False),
+    ],
+)
+def test_a_manager_owns_a_field_by_the_table(path: tuple[str, ...], owner: bool) -> None:
+    entries = [entry("ours", POD), entry("others", {"f:spec": {"f:env": {}}, "f:status": {}})]
+    assert owns({"managedFields": entries}, path, by="ours") is owner
+
+
+@pytest.mark.parametrize("entries", [[], [entry("ours", {})], [entry("ours", {"f:spec": {".": {}}})]])
+def test_who_wrote_nothing_owns_nothing(entries: Any) -> None:
+    assert not owns({"managedFields": entries}, (), by="ours")
 
 
 def test_many_fields_are_said_in_a_few_words() -> None:

@@ -195,3 +195,40 @@ def test_a_label_that_is_called_like_a_list_is_a_label(name: str) -> None:
     del pod["nodeSelector"][name]
     found["metadata"]["managedFields"][0]["fieldsV1"] = forgotten(fields, [f"f:{step}" for step in (*above, name)])
     assert away(wanted, found, ours=OURS) == ((*above, name),)
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ({"args": None, "env": None}, {}),
+        ({"env": [], "command": []}, {}),
+        ({"ports": [{"containerPort": 80}]}, {"ports": [{"containerPort": 80, "protocol": "TCP"}]}),
+    ],
+    ids=["null", "an empty list", "the protocol, which belongs to the key"],
+)
+def test_a_value_that_the_apiserver_drops_or_fills_in_was_not_taken_away(written: Any, kept: Any) -> None:
+    found = {"metadata": {"managedFields": [{"manager": OURS, "fieldsV1": {"f:image": {}}}]}, **kept}
+    assert away(written, found, ours=OURS) == ()
+
+
+def test_of_a_port_without_a_protocol_the_whole_key_is_named() -> None:
+    found = {"metadata": {"managedFields": [{"manager": OURS, "fieldsV1": {"f:image": {}}}]}, "ports": []}
+    assert away({"ports": [{"containerPort": 80}]}, found, ours=OURS) == (("ports[containerPort=80,protocol=TCP]",),)
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "called"),
+    [
+        ("hostAliases", {"ip": "10.0.0.9", "hostnames": ["models"]}, "ip=10.0.0.9"),
+        ("volumeDevices", {"devicePath": "/dev/x", "name": "x"}, "devicePath=/dev/x"),
+        (
+            "topologySpreadConstraints",
+            {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1},
+            "topologyKey=zone,whenUnsatisfiable=DoNotSchedule",
+        ),
+    ],
+)
+def test_of_a_list_that_only_templates_have_the_item_is_named(name: str, item: dict[str, Any], called: str) -> None:
+    other = {key: f"other {value}" for key, value in item.items()}
+    found = {"metadata": {"managedFields": [{"manager": OURS, "fieldsV1": {"f:image": {}}}]}, name: [other]}
+    assert away({name: [item]}, found, ours=OURS) == ((f"{name}[{called}]",),)

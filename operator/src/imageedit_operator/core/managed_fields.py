@@ -44,10 +44,36 @@ def of_others(metadata: Raw, *, ours: Collection[str]) -> dict[Path, str]:
     return {path: manager for path, manager in sorted(written.items()) if path not in own}
 
 
-def owned(metadata: Raw, *, by: str) -> frozenset[Path]:
-    """Every field that this manager owns, whichever way it wrote it; not what only holds fields of others by now."""
-    entries = (entry for entry in _entries(metadata) if entry.get("manager") == by)
-    return frozenset(path for entry in entries for path in _leaves(entry.get("fieldsV1") or {}, holders=False))
+# | the manager's entry, on the way to the field | it owns the field                    |
+# | ends before it, in a field of no parts       | yes: that is written whole           |
+# | has it, of no parts, or with one below it    | yes                                  |
+# | has it as a map or an item, and nothing in it| no: it holds fields of others by now |
+# | has it not                                   | no                                   |
+def owns(metadata: Raw, path: Path, *, by: str) -> bool:
+    """Whether this manager owns the field, a part of it or what it is a part of, whichever way it wrote that."""
+    entries = (entry.get("fieldsV1") for entry in _entries(metadata) if entry.get("manager") == by)
+    return any(_reaches(fields, path) for fields in entries if fields)
+
+
+def _reaches(fields: Raw, path: Path) -> bool:
+    """Walks down, for a list of all leaves takes ten times as long."""
+    if not fields:
+        return True
+    if not path:
+        return any(True for _ in _leaves(fields, holders=False))
+    below = _part(fields, path[0])
+    return below is not None and _reaches(below, path[1:])
+
+
+def _part(fields: Raw, name: str) -> Raw | None:
+    """What the entry has below a field or an item of a list; None where that is not in it."""
+    if f"f:{name}" in fields:
+        return dict(fields[f"f:{name}"])
+    above, _, item = name.partition("[")
+    items = fields.get(f"f:{above}") if item else None
+    if not items:
+        return items
+    return next((below for key, below in items.items() if key != "." and _deeper((above,), key)[-1] == name), None)
 
 
 def words(fields: Mapping[Path, str], taken: Iterable[Path] = (), *, most: int = 3) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from imageedit_operator.core.managed_fields import Path, owned
+from imageedit_operator.core.managed_fields import Path, owns
 
 Raw = Mapping[str, Any]
 
-_NOTHING = (0, "")
+_NOTHING: tuple[object, ...] = (0, "", None, [])
 
 KEYS = {
     "containers": ("name",),
@@ -23,7 +23,10 @@ KEYS = {
     "imagePullSecrets": ("name",),
     "resourceClaims": ("name",),
     "claims": ("name",),
+    "hostAliases": ("ip",),
     "volumeMounts": ("mountPath",),
+    "volumeDevices": ("devicePath",),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
     "ownerReferences": ("uid",),
     "ports": ("containerPort", "port", "protocol"),
 }
@@ -32,7 +35,8 @@ KEYS = {
 
 # | the field that was written | the manager still owns it                   | was taken away            |
 # | is there                   | any                                         | no, whatever its value    |
-# | is 0 or empty, not there   | any                                         | no: that means the same   |
+# | is 0, null, "" or [],      | any                                         | no: that means the same   |
+# | and not there              |                                             |                           |
 # | else is not there          | yes: it, a part of it, or what it is part of| no: the apiserver drops it|
 # | else is not there          | no                                          | yes                       |
 # | any                        | it owns nothing: the book was cleared       | no: nobody knows          |
@@ -41,8 +45,10 @@ def away(wanted: Raw, live: Raw, *, ours: str) -> tuple[Path, ...]:
     missing = sorted(_missing(wanted, live))
     if not missing:
         return ()
-    own = owned(live["metadata"], by=ours)
-    return tuple(path for path in missing if own and not any(_touch(path, mine) for mine in own))
+    metadata = live["metadata"]
+    if not owns(metadata, (), by=ours):
+        return ()
+    return tuple(path for path in missing if not owns(metadata, path, by=ours))
 
 
 def _missing(wanted: Raw, live: Raw) -> list[Path]:
@@ -62,6 +68,8 @@ def _missing(wanted: Raw, live: Raw) -> list[Path]:
 
 def _missing_items(name: str, wanted: Sequence[Raw], live: Sequence[Raw]) -> list[Path]:
     keys, found = KEYS[name], list[Path]()
+    if name == "ports":  # the only key that may be left out
+        wanted = [{**item, "protocol": item.get("protocol") or "TCP"} for item in wanted]
     there = {tuple(map(item.get, keys)): item for item in live}
     for item in wanted:
         same = there.get(tuple(map(item.get, keys)))
@@ -70,9 +78,3 @@ def _missing_items(name: str, wanted: Sequence[Raw], live: Sequence[Raw]) -> lis
             called = ",".join(f"{key}={item[key]}" for key in keys if key in item)
             found += [(f"{name}[{called}]", *path) for path in paths]
     return found
-
-
-def _touch(one: Path, other: Path) -> bool:
-    """Whether one is the other, or holds it."""
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
