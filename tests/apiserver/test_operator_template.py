@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
 
-from apiserver.operator_plane import create_resource, eventually
+from apiserver.operator_plane import create_resource, eventually, kubectl
 from apiserver.operator_pods import deployments
 from apiserver.operator_process import operator
-from apiserver.operator_scene import NAME, Scene, controlled, kube, scene, stage  # noqa: F401 - fixtures
+from apiserver.operator_scene import NAME, TWO_LISTS_S, Scene, controlled, kube, scene, stage  # noqa: F401 - fixtures
 from imageedit_operator.core import manifests
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
@@ -172,3 +174,63 @@ async def test_a_deployment_that_was_left_without_its_template_gets_it_before_it
             (pod,) = await kube.list_all(PODS, here.namespace)
             assert pod["metadata"]["labels"]["team"] == "pictures"
             assert [container["name"] for container in pod["spec"]["containers"]] == ["server", "log"]
+
+
+def take(plane: ControlPlane, here: Scene, made: Manifest, *paths: str) -> None:
+    """Somebody takes fields of its pods away."""
+    change = json.dumps([{"op": "remove", "path": f"/spec/template/{path}"} for path in paths])
+    place = ("-n", here.namespace, "patch", "deployment", made["metadata"]["name"])
+    kubectl(plane, *place, "--type=json", "-p", change)
+
+
+async def test_fields_of_a_template_that_somebody_took_away_are_shown_and_not_fought_over(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,  # noqa: F811
+) -> None:
+    async with scene(controlled, kube) as here:
+        await here.create(template=TEMPLATE)
+        await here.serving(1)
+        made = await deployment_of(here, label="pictures")
+        await here.condition("ChildrenIntact", "AsWritten")
+        take(controlled, here, made, "spec/hostAliases", "metadata/annotations/a.example~1b", "spec/containers/1")
+
+        said = (await here.condition("ChildrenIntact", "FieldsChanged"))["message"]
+        for field in ("metadata.annotations.a.example/b", "spec.containers[name=log]", "spec.hostAliases[ip=10.0.0.9]"):
+            assert f"spec.template.{field} taken away" in said
+        await here.serving(1)
+        generation = (await deployment_of(here, label="pictures"))["metadata"]["generation"]
+
+        await asyncio.sleep(TWO_LISTS_S)
+        assert (await deployment_of(here, label="pictures"))["metadata"]["generation"] == generation
+
+
+async def test_the_only_field_of_a_template_is_missed_while_pods_serve_without_it(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,  # noqa: F811
+) -> None:
+    """Its manager owns nothing then, as before the template was applied."""
+    async with scene(controlled, kube) as here:
+        await here.create(template={"metadata": {"labels": {"team": "pictures"}}}, replicas=2)
+        await here.serving(2)
+        made = await deployment_of(here, label="pictures")
+        take(controlled, here, made, "metadata/labels/team")
+
+        said = (await here.condition("ChildrenIntact", "FieldsChanged"))["message"]
+        assert "spec.template.metadata.labels.team taken away" in said
+        assert TEMPLATE_MANAGER not in managers(await deployment_of(here))
+        await here.serving(2)
+        await here.condition("ChildrenIntact", "FieldsChanged")
+
+
+async def test_the_only_field_of_a_template_comes_back_where_no_pod_serves_without_it(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,  # noqa: F811
+) -> None:
+    async with scene(controlled, kube) as here:
+        await here.create(template={"metadata": {"labels": {"team": "pictures"}}})
+        await here.serving(1)
+        take(controlled, here, await deployment_of(here, label="pictures"), "metadata/labels/team")
+
+        await deployment_of(here, label="pictures")
+        await here.serving(1)
+        await here.condition("ChildrenIntact", "AsWritten")

@@ -15,13 +15,14 @@ from apiserver.operator_plane import (
     new_namespace,
     plane,  # noqa: F401 - a fixture
 )
-from imageedit_operator.core import manifests
+from imageedit_operator.core import manifests, template
 from imageedit_operator.core.accelerator import INJECTIONS
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.core.service_spec import ServiceSpec
-from imageedit_operator.kube.client import SERVICES
-from imageedit_operator.kube.parsing import service_matches
+from imageedit_operator.kube.client import DEPLOYMENTS, SERVICES, TEMPLATE_MANAGER
+from imageedit_operator.kube.losses import marked
+from imageedit_operator.kube.parsing import parse_deployment, service_matches
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(300)
@@ -108,6 +109,81 @@ def lost(written: Any, taken: Any, path: str = "spec") -> list[str]:
             for missing in lost(one, other, f"{path}[{n}]")
         ]
     return [] if written == taken else [f"{path}: {written!r} became {taken!r}"]
+
+
+# What an apiserver drops, fills in, writes otherwise or takes for the name of a list.
+ODD_TEMPLATE: dict[str, Any] = {
+    "metadata": {"labels": {"env": "prod", "ports": ""}, "annotations": {"a": "", "containers": "x"}},
+    "spec": {
+        "hostNetwork": False,
+        "shareProcessNamespace": False,
+        "hostname": "",
+        "hostAliases": [{"ip": "10.0.0.9", "hostnames": ["a"]}, {"ip": "10.0.0.8", "hostnames": ["b"]}],
+        "affinity": {"podAntiAffinity": {}, "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+        "dnsConfig": {"nameservers": [], "options": [{"name": "ndots", "value": None}]},
+        "securityContext": {"runAsUser": None, "sysctls": [], "fsGroup": 0},
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
+        ],
+        "volumes": [
+            {"name": "none"},
+            {"name": "empty", "emptyDir": {}},
+            {"name": "null", "emptyDir": None},
+            {"name": "all", "projected": {"sources": []}},
+            {"name": "map", "configMap": {"name": "c", "optional": False, "items": []}},
+            {"name": "csi", "csi": {"driver": "d", "readOnly": False, "volumeAttributes": {"env": "a", "volumes": ""}}},
+        ],
+        "containers": [
+            {
+                "name": "server",
+                "env": [{"name": "EMPTY", "value": ""}, {"name": "NULL", "value": None}],
+                "stdin": False,
+                "lifecycle": {},
+                "ports": [{"containerPort": 9000}],
+                "volumeMounts": [{"name": "empty", "mountPath": "/e", "readOnly": False, "subPath": ""}],
+                "volumeDevices": [],
+                "resources": {"limits": {"cpu": None}, "requests": None, "claims": []},
+            },
+            {
+                "name": "log",
+                "image": "log:1",
+                "args": None,
+                "env": [],
+                "ports": [{"containerPort": 7, "hostPort": 0}, {"containerPort": 7, "protocol": "UDP"}],
+                "resources": {"requests": {"memory": "1024Mi", "cpu": 1}},
+                "securityContext": {"runAsNonRoot": False, "capabilities": {"drop": []}},
+                "livenessProbe": {"httpGet": {"path": "/", "port": 7}, "initialDelaySeconds": 0},
+            },
+        ],
+    },
+}
+
+
+async def test_from_a_template_of_odd_values_nothing_was_taken_before_somebody_does(
+    plane: ControlPlane,  # noqa: F811
+) -> None:
+    async with client(plane) as kube:
+        namespace = await new_namespace(kube)
+        stored = parse(await create_resource(kube, namespace, template=ODD_TEMPLATE))
+        wanted = manifests.deployment(stored, revision_hash(stored))
+
+        async def lost_by_now() -> tuple[str, ...]:
+            live = await kube.get(DEPLOYMENTS, namespace, wanted["metadata"]["name"])
+            return marked(parse_deployment(live, owner_uid=stored.uid), live, stored).changed
+
+        made = parse_deployment(await kube.apply(DEPLOYMENTS, namespace, wanted, uid=""), owner_uid=stored.uid)
+        assert await lost_by_now() == ()
+        beside = template.manifest(stored, made)
+        await kube.apply_beside(DEPLOYMENTS, namespace, beside, manager=TEMPLATE_MANAGER, dry_run=False)
+        assert await lost_by_now() == ()
+        await kube.patch(DEPLOYMENTS, namespace, made.name, {"spec": {"replicas": 2}})
+        assert await lost_by_now() == ()
+
+        odd = await kube.get(DEPLOYMENTS, namespace, made.name)
+        left = [item for item in odd["spec"]["template"]["spec"]["hostAliases"] if item["ip"] != "10.0.0.9"]
+        body = {"spec": {"template": {"spec": {"hostAliases": left}}}}
+        kubectl(plane, "-n", namespace, "patch", "deployment", made.name, "--type=merge", "-p", json.dumps(body))
+        assert await lost_by_now() == ("spec.template.spec.hostAliases[ip=10.0.0.9] taken away",)
 
 
 async def test_an_annotation_that_is_taken_out_leaves_the_service_and_a_strangers_stays(

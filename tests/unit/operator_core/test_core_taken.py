@@ -178,6 +178,12 @@ def test_where_the_book_of_writers_was_cleared_nobody_knows() -> None:
     assert away(wanted, found, ours=OURS) == ()
 
 
+def test_who_is_known_to_have_written_lost_all_that_is_gone_when_he_owns_nothing() -> None:
+    found: dict[str, Any] = {"metadata": {"managedFields": []}, "spec": {}}
+    assert away({"spec": {"type": "x"}}, found, ours=OURS, written=True) == (("spec", "type"),)
+    assert away({"spec": {"type": "x"}}, found, ours=OURS) == ()
+
+
 def test_a_list_that_is_written_whole_is_there_whatever_it_holds() -> None:
     wanted = CHILDREN["Deployment"]
     found = live(wanted, book(wanted))

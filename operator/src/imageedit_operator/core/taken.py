@@ -40,13 +40,17 @@ KEYS = {
 # | else is not there          | yes: it, a part of it, or what it is part of| no: the apiserver drops it|
 # | else is not there          | no                                          | yes                       |
 # | any                        | it owns nothing: the book was cleared       | no: nobody knows          |
-def away(wanted: Raw, live: Raw, *, ours: str) -> tuple[Path, ...]:
-    """The fields of `wanted` that are gone, sorted; of a map or an item that is gone its own name alone."""
+# | else is not there          | it owns nothing, and is known to have       | yes: all that it had      |
+def away(wanted: Raw, live: Raw, *, ours: str, written: bool = False) -> tuple[Path, ...]:
+    """The fields of `wanted` that are gone, sorted; of a map or an item that is gone its own name alone.
+
+    `written`: the manager `ours` is known to have written them, whatever the book says.
+    """
     missing = sorted(_missing(wanted, live))
     if not missing:
         return ()
     metadata = live["metadata"]
-    if not owns(metadata, (), by=ours):
+    if not (written or owns(metadata, (), by=ours)):
         return ()
     return tuple(path for path in missing if not owns(metadata, path, by=ours))
 

@@ -1,0 +1,119 @@
+"""What somebody took away of `spec.template`, and what only looks like it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from imageedit_operator.core import manifests
+from imageedit_operator.core.managed_fields import Path
+from imageedit_operator.core.manifests import RENDERED
+from imageedit_operator.core.resource import parse
+from imageedit_operator.core.revision import revision_hash
+from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER, Manifest
+from imageedit_operator.kube.losses import marked
+from imageedit_operator.kube.parsing import parse_deployment
+from unit.operator_shell.builders import RESOURCE_UID, custom_resource, merge
+
+TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"team": "a", "env": "prod"}}, "spec": {"hostname": "h"}}
+TEAM: Path = ("spec", "template", "metadata", "labels", "team")
+Entry = dict[str, Any]
+
+
+def entry(manager: str, *fields: Path, operation: str = "Apply") -> Entry:
+    """What a manager owns."""
+    whole: dict[str, Any] = {}
+    for path in fields:
+        here = whole
+        for name in path:
+            here = here.setdefault(f"f:{name}", {})
+    return {"manager": manager, "operation": operation, "fieldsV1": whole}
+
+
+OURS = entry(FIELD_MANAGER, ("spec", "template", "spec", "containers"), ("spec", "replicas"))
+UNSCALED = entry(FIELD_MANAGER, ("spec", "template", "spec", "containers"))
+SCALED = entry(FIELD_MANAGER, ("spec", "replicas"), operation="Update")
+BY_HAND = entry("kubectl", ("spec", "replicas"), operation="Update")
+THEIRS = entry(TEMPLATE_MANAGER, ("spec", "template", "spec", "hostname"))
+
+
+def written(*entries: Entry, replicas: int = 1, without: Path = TEAM, **spec: Any) -> Manifest:
+    """The Deployment of a resource with that template, from which somebody took a field."""
+    resource = parse(custom_resource(**{"template": TEMPLATE, **spec}))
+    made = copy.deepcopy(manifests.deployment(resource, revision_hash(resource), replicas=replicas))
+    merge(made, {"spec": {"template": resource.template.manifest()}})
+    merge(made, {"metadata": {"uid": "d", "resourceVersion": "7", "managedFields": list(entries or (OURS, THEIRS))}})
+    *above, last = without
+    here = made
+    for name in above:
+        here = here[name]
+    here.pop(last, None)
+    return made
+
+
+def lost(made: Manifest, **spec: Any) -> tuple[str, ...]:
+    """What is named of it while the resource has this spec."""
+    resource = parse(custom_resource(**{"template": TEMPLATE, **spec}))
+    seen = marked(parse_deployment(made, owner_uid=RESOURCE_UID), made, resource)
+    return tuple(word for word in seen.changed if word.endswith("taken away"))
+
+
+OWNS_IT = entry(TEMPLATE_MANAGER, TEAM)
+
+
+@pytest.mark.parametrize(
+    ("template", "entries", "replicas", "named"),
+    [
+        ({}, (OURS,), 1, False),
+        (TEMPLATE, (OURS, THEIRS), 1, True),
+        (TEMPLATE, (OURS, THEIRS), 0, True),
+        (TEMPLATE, (OURS, OWNS_IT), 1, False),
+        (TEMPLATE, (OURS,), 0, False),
+        (TEMPLATE, (UNSCALED, BY_HAND), 1, False),
+        (TEMPLATE, (UNSCALED, SCALED), 1, True),
+        (TEMPLATE, (SCALED,), 1, False),
+    ],
+    ids=[
+        "no template",
+        "its manager owns others",
+        "its manager owns others, at no replicas",
+        "its manager owns it: the apiserver drops it",
+        "its manager owns none: still to be applied, or refused",
+        "its manager owns none: still to be applied, and scaled up by hand",
+        "its manager owns none, and the operator scaled it up",
+        "the book was cleared",
+    ],
+)
+def test_a_field_of_the_template_was_taken_away_by_the_table(
+    template: dict[str, Any], entries: tuple[Entry, ...], replicas: int, named: bool
+) -> None:
+    made = written(*entries, replicas=replicas, template=template)
+    assert lost(made, template=template) == ((f"{'.'.join(TEAM)} taken away",) if named else ())
+
+
+def test_a_template_as_it_was_applied_has_lost_nothing() -> None:
+    assert lost(written(without=("spec", "paused"))) == ()
+
+
+def test_a_template_of_another_operators_deployment_is_judged_all_the_same() -> None:
+    made = written()
+    made["metadata"]["annotations"][RENDERED] = "another"
+    assert lost(made) == (f"{'.'.join(TEAM)} taken away",)
+
+
+def test_losses_of_both_managers_are_named_in_order() -> None:
+    made = written()
+    del made["spec"]["template"]["spec"]["readinessGates"]
+    assert lost(made) == (f"{'.'.join(TEAM)} taken away", "spec.template.spec.readinessGates taken away")
+
+
+def test_a_field_that_both_managers_wrote_is_named_once() -> None:
+    template = {**TEMPLATE, "spec": {"readinessGates": [{"conditionType": "imageedit.dev/warm"}]}}
+    made = written(OURS, OWNS_IT, without=("spec", "template", "spec", "readinessGates"), template=template)
+    assert lost(made, template=template) == ("spec.template.spec.readinessGates taken away",)
+
+
+def test_what_a_template_of_another_revision_wrote_is_not_asked_of_this_one() -> None:
+    assert lost(written(), template={"metadata": {"labels": {"team": "b", "floor": "2"}}}) == ()
