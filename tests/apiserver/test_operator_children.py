@@ -217,6 +217,23 @@ async def test_fields_that_somebody_took_from_a_deployment_are_shown_and_not_fou
         assert (await kube.get(DEPLOYMENTS, here.namespace, name))["metadata"]["generation"] == changed
 
 
+async def test_a_field_that_somebody_took_from_an_earlier_revision_that_still_serves_is_shown(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,  # noqa: F811
+) -> None:
+    async with scene(controlled, kube) as here:
+        name = (await one_that_serves(here))["metadata"]["name"]
+        later = {"spec": {"model": {"revision": "2"}, "rollout": {"paused": True}}}
+        await kube.patch(IMAGE_EDIT_DEPLOYMENTS, here.namespace, NAME, later)
+        await here.condition("Progressing", "Paused")
+        await here.condition("ChildrenIntact", "AsWritten")
+        change = removal("/spec/template/spec/enableServiceLinks")
+        kubectl(controlled, "-n", here.namespace, "patch", "deployment", name, "--type=json", "-p", change)
+
+        said = (await here.condition("ChildrenIntact", "FieldsChanged"))["message"]
+        assert f"Deployment {name} was changed: spec.template.spec.enableServiceLinks taken away" in said
+
+
 def removal(*paths: str) -> str:
     """A JSON patch that takes away what stands there."""
     return json.dumps([{"op": "remove", "path": path} for path in paths])

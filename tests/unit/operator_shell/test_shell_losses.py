@@ -1,4 +1,4 @@
-"""What somebody took away of `spec.template`, and what only looks like it."""
+"""What somebody took away from the Deployments of this and of earlier revisions, and what only looks like it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imageedit_operator.core import manifests
 from imageedit_operator.core.managed_fields import Path
 from imageedit_operator.core.manifests import RENDERED
 from imageedit_operator.core.resource import parse
-from imageedit_operator.core.revision import revision_hash
+from imageedit_operator.core.revision import RECIPE, recipe, revision_hash
 from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER, Manifest
 from imageedit_operator.kube.losses import marked
 from imageedit_operator.kube.parsing import parse_deployment
@@ -115,5 +115,51 @@ def test_a_field_that_both_managers_wrote_is_named_once() -> None:
     assert lost(made, template=template) == ("spec.template.spec.readinessGates taken away",)
 
 
-def test_what_a_template_of_another_revision_wrote_is_not_asked_of_this_one() -> None:
-    assert lost(written(), template={"metadata": {"labels": {"team": "b", "floor": "2"}}}) == ()
+LATER: dict[str, Any] = {"server": {"image": "server:2"}, "template": {"metadata": {"labels": {"floor": "2"}}}}
+
+
+def noting(text: str | None) -> Manifest:
+    """The Deployment of the earlier revision, with another note."""
+    made = written()
+    made["metadata"]["annotations"].pop(RECIPE)
+    merge(made, {"metadata": {"annotations": {} if text is None else {RECIPE: text}}})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        (written(**LATER, without=("spec", "template", "metadata", "labels", "floor")), True),
+        (written(), True),
+        (written(replicas=0), False),
+        (noting(None), False),
+        (noting("{}"), False),
+        (noting(recipe(parse(custom_resource(template={"metadata": {"labels": {"team": "b"}}})))), False),
+    ],
+    ids=[
+        "of the spec's revision",
+        "of another revision, with pods",
+        "of another revision, at rest",
+        "of another revision, of an older operator",
+        "of another revision, with a note that is none",
+        "of another revision, with the note of a third one",
+    ],
+)
+def test_a_loss_of_a_deployment_is_known_by_the_table(made: Manifest, named: bool) -> None:
+    found = lost(made, **LATER)
+    assert (len(found), bool(found)) == (int(named), named)
+
+
+def test_what_the_operator_itself_wrote_into_another_revision_is_missed_too() -> None:
+    made = written(without=("spec", "template", "spec", "readinessGates"))
+    assert lost(made, **LATER) == ("spec.template.spec.readinessGates taken away",)
+
+
+@pytest.mark.parametrize("later", [{"rollout": {"drainTimeout": "7m"}}, {"replicas": 5, "revisionHistoryLimit": 1}])
+def test_another_drain_timeout_makes_the_operators_part_of_earlier_revisions_unknown(later: dict[str, Any]) -> None:
+    made = written(without=("spec", "template", "spec", "readinessGates"))
+    assert bool(lost(made, **LATER, **later)) is ("rollout" not in later)
+
+
+def test_an_earlier_revision_as_it_was_written_has_lost_nothing() -> None:
+    assert lost(written(without=("spec", "paused")), **LATER) == ()

@@ -10,6 +10,7 @@ from imageedit_operator.cli import recipes
 from imageedit_operator.cli.recipes import Change
 from imageedit_operator.cli.roles import TONES, role
 from imageedit_operator.cli.screen import Cell, Screen, duration, table
+from imageedit_operator.core.recipe import noted
 from imageedit_operator.kube.parsing import REVISION_LABEL, epoch_s
 
 Raw = Mapping[str, Any]
@@ -42,7 +43,7 @@ def build(manifest: Raw, deployments: Sequence[Raw], *, now: float) -> tuple[Pas
     views: list[PastRevision] = []
     before: Raw | None = None
     for deployment in deployments:
-        recipe = recipes.read(deployment)
+        recipe = noted(deployment)
         views.append(_view(deployment, recipe, before, status, stored, now=now))
         before = recipe or before
     return tuple(views)

@@ -1,24 +1,18 @@
-"""What made each revision, as noted on its Deployment, and how to put it back into a spec. Pure."""
+"""What made each revision against another one's, and how to put it back into a spec. Pure."""
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from imageedit_operator.core.fields import InvalidResource
+from imageedit_operator.core.recipe import PARTS, TEMPLATE, remade
 from imageedit_operator.core.resource import RESTARTED_AT, parse
-from imageedit_operator.core.revision import RECIPE, revision_hash
+from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.kube.status import merge_diff
 
 Raw = Mapping[str, Any]
-
-PARTS = ("model", "server", "accelerator")
-"""The parts of a spec that every revision is made of."""
-TEMPLATE = "template"
-"""The part that most have not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,16 +22,6 @@ class Change:
     field: str
     before: str
     after: str
-
-
-def read(deployment: Raw) -> Mapping[str, Any] | None:
-    """The recipe of a revision's Deployment; None where an older operator made it, or it cannot be read."""
-    text = (deployment["metadata"].get("annotations") or {}).get(RECIPE)
-    try:
-        recipe = json.loads(text) if text else None
-    except ValueError:
-        return None
-    return recipe if isinstance(recipe, dict) and all(isinstance(recipe.get(part), dict) for part in PARTS) else None
 
 
 def changes(before: Raw, after: Raw) -> tuple[Change, ...]:
@@ -68,20 +52,8 @@ def rollback_patch(manifest: Raw, recipe: Raw) -> dict[str, Any]:
 
 def makes(manifest: Raw, recipe: Raw, hash_: str) -> bool:
     """Whether the resource with this recipe in it is the revision `hash_` for this operator."""
-    wanted = copy.deepcopy(dict(manifest))
-    wanted["spec"] |= {part: recipe[part] for part in PARTS}
-    wanted["spec"].pop(TEMPLATE, None)
-    if recipe.get(TEMPLATE):
-        wanted["spec"][TEMPLATE] = recipe[TEMPLATE]
-    annotations = {**(wanted["metadata"].get("annotations") or {})}
-    annotations.pop(RESTARTED_AT, None)
-    if recipe.get("restartedAt"):
-        annotations[RESTARTED_AT] = recipe["restartedAt"]
-    wanted["metadata"] = {**wanted["metadata"], "annotations": annotations}
-    try:
-        return revision_hash(parse(wanted)) == hash_
-    except InvalidResource:
-        return False
+    made = remade(parse(manifest), recipe)
+    return made is not None and revision_hash(made) == hash_
 
 
 def _flat(value: Raw, prefix: str = "") -> dict[str, str]:

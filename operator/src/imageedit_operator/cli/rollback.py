@@ -15,6 +15,7 @@ from imageedit_operator.cli.history_view import change_words
 from imageedit_operator.cli.rollback_choice import choose, hash_of, recipe_of
 from imageedit_operator.cli.session import Session
 from imageedit_operator.cli.written import Written, show
+from imageedit_operator.core.recipe import PARTS
 from imageedit_operator.core.resource import RESTARTED_AT, parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest
@@ -67,6 +68,6 @@ def _words(before: Manifest, after: Manifest, target: str) -> str:
 
 def _advice(stored: Manifest) -> str:
     """The part of the spec as it is now, to be committed."""
-    part = {"spec": {name: copy.deepcopy(stored["spec"][name]) for name in recipes.PARTS if name in stored["spec"]}}
+    part = {"spec": {name: copy.deepcopy(stored["spec"][name]) for name in PARTS if name in stored["spec"]}}
     written = yaml.safe_dump(part, sort_keys=False, default_flow_style=False).rstrip()
     return f"{gitops.advice(stored, 'this part of the spec')}\n{written}"

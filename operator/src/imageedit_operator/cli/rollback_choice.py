@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from imageedit_operator.cli import recipes
 from imageedit_operator.cli.exits import CommandFailed, Exit
+from imageedit_operator.core.recipe import noted
 from imageedit_operator.kube.parsing import REVISION_LABEL
 
 Raw = Mapping[str, Any]
@@ -37,7 +37,7 @@ def choose(deployments: Sequence[Raw], status: Raw, *, asked: str, present: str)
 
 def recipe_of(deployment: Raw) -> Mapping[str, Any]:
     """What made the revision. Raises CommandFailed where nobody wrote it down."""
-    recipe = recipes.read(deployment)
+    recipe = noted(deployment)
     if recipe is None:
         raise CommandFailed(
             Exit.FAILED,
@@ -53,9 +53,7 @@ def hash_of(deployment: Raw) -> str:
 
 
 def _named(deployments: Sequence[Raw], asked: str) -> Raw:
-    by_model = [
-        item for item in deployments if ((recipes.read(item) or {}).get("model") or {}).get("revision") == asked
-    ]
+    by_model = [item for item in deployments if ((noted(item) or {}).get("model") or {}).get("revision") == asked]
     found = by_model or [item for item in deployments if hash_of(item).startswith(asked)]
     kept = ", ".join(hash_of(item) for item in deployments) or "none"
     if not found:

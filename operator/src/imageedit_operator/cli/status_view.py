@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from imageedit_operator.cli import condition_view, recipes
+from imageedit_operator.cli import condition_view
 from imageedit_operator.cli.condition_view import ConditionView
 from imageedit_operator.cli.decision_view import DecisionView, decisions
 from imageedit_operator.cli.looking import NOT_LOOKED_AT, Children, Report
@@ -16,6 +16,7 @@ from imageedit_operator.core import demand
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.pods import holds_card, is_active
+from imageedit_operator.core.recipe import noted
 from imageedit_operator.core.resource import ImageEditDeployment, parse
 from imageedit_operator.core.stored import find
 from imageedit_operator.kube.parsing import REVISION_LABEL, parse_pod
@@ -131,7 +132,7 @@ def _revisions(
 ) -> tuple[RevisionView, ...]:
     models = {str(entry.get("hash")): str(entry.get("model", "")) for entry in status.get("revisions") or ()}
     for deployment in deployments:
-        recipe = recipes.read(deployment)
+        recipe = noted(deployment)
         if recipe is not None:
             models[_hash(deployment)] = str(recipe["model"].get("revision", ""))
     hashes = {pod.revision_hash for pod in pods}

@@ -29,7 +29,7 @@ INTACT = Answer(status=True, reason="AsWritten", message="the objects of this re
 # | the budget's name does, and no other budget covers the pods    | False  | NameConflict  |
 # | a Deployment has this resource's labels and another owner      | False  | Orphaned      |
 # | others wrote fields of a Deployment with pods, or of the spec's| False  | FieldsChanged |
-# | of the spec's Deployment somebody took fields away             | False  | FieldsChanged |
+# | somebody took fields of such a one away                        | False  | FieldsChanged |
 # | else                                                           | True   | AsWritten     |
 def answer(resource: ImageEditDeployment, observed: Observed, spec_hash: str, conflict: Trouble | None) -> Answer:
     """The condition ChildrenIntact."""

@@ -123,7 +123,7 @@ def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditD
         uid=str(metadata.get("uid", "")),
         generation=int(metadata.get("generation", 0)),
         deleting=bool(metadata.get("deletionTimestamp")),
-        model=_model(mapping(spec, "model", "spec.model")),
+        model=parse_model(mapping(spec, "model", "spec.model")),
         server=parse_server(mapping(spec, "server", "spec.server")),
         accelerator=parse_accelerator(mapping(spec, "accelerator", "spec.accelerator", optional=True), auto),
         replicas=integer(spec, "replicas", "spec.replicas", default=1, low=0, high=1000),
@@ -142,7 +142,8 @@ def _annotation(metadata: Mapping[str, Any], name: str) -> str:
     return str((metadata.get("annotations") or {}).get(name, ""))
 
 
-def _model(model: Mapping[str, Any]) -> Model:
+def parse_model(model: Mapping[str, Any]) -> Model:
+    """Typed values; raises InvalidResource."""
     return Model(
         name=text(model, "name", "spec.model.name", limit=128),
         revision=text(model, "revision", "spec.model.revision", limit=128),

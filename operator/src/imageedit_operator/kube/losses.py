@@ -10,6 +10,7 @@ from imageedit_operator.core import manifests
 from imageedit_operator.core.managed_fields import Path, applied_by, owns, words
 from imageedit_operator.core.manifests import RENDERED
 from imageedit_operator.core.observed import ObservedDeployment
+from imageedit_operator.core.recipe import noted, remade
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import deployment_name, revision_hash
 from imageedit_operator.core.taken import away
@@ -29,23 +30,35 @@ def marked(deployment: ObservedDeployment, live: Raw, resource: ImageEditDeploym
     )
 
 
-# | the Deployment                                 | what somebody took away is        |
-# | is of another revision than the spec asks for  | not known: it is not written here |
-# | is of the spec's                               | what it lacks of both its parts   |
 def _taken(deployment: ObservedDeployment, live: Raw, resource: ImageEditDeployment) -> tuple[Path, ...]:
-    hash_ = revision_hash(resource)
-    if deployment.name != deployment_name(resource.name, hash_):
+    made = _made_from(deployment, live, resource)
+    if made is None:
         return ()
-    ours, theirs = _of_ours(live, resource, hash_), _of_the_template(deployment, live, resource)
+    ours, theirs = _of_ours(deployment, live, made), _of_the_template(deployment, live, made)
     return ours if not theirs else tuple(sorted({*ours, *theirs}))
+
+
+# | the Deployment                                    | was written from                     |
+# | is of the spec's revision                         | the spec                             |
+# | is of another one, and at rest                    | not asked: it matters to no pod, and |
+# |                                                   | it is the spec's when it comes back  |
+# | is of another one, and notes what makes that one  | the spec with what it notes          |
+# | is of another one, and notes nothing, or other    | not known                            |
+def _made_from(deployment: ObservedDeployment, live: Raw, resource: ImageEditDeployment) -> ImageEditDeployment | None:
+    if deployment.name == deployment_name(resource.name, revision_hash(resource)):
+        return resource
+    recipe = noted(live) if deployment.replicas else None
+    made = None if recipe is None else remade(resource, recipe)
+    same = made is not None and deployment.name == deployment_name(made.name, revision_hash(made))
+    return made if same else None
 
 
 # | the part that the operator writes itself       | what somebody took away is        |
 # | is of another operator, or of other settings   | not known: it is not written here |
 # | is as it would be written today                | what the Deployment lacks of it   |
-def _of_ours(live: Raw, resource: ImageEditDeployment, hash_: str) -> tuple[Path, ...]:
-    wanted = manifests.deployment(resource, hash_)
-    if (live["metadata"].get("annotations") or {}).get(RENDERED) != wanted["metadata"]["annotations"][RENDERED]:
+def _of_ours(deployment: ObservedDeployment, live: Raw, resource: ImageEditDeployment) -> tuple[Path, ...]:
+    wanted = manifests.deployment(resource, deployment.revision_hash)
+    if deployment.rendered != wanted["metadata"]["annotations"][RENDERED]:
         return ()
     # The rest has defaults, or came with a later version of the operator, and the annotation does not cover it.
     return away({"spec": {"template": wanted["spec"]["template"]}}, live, ours=FIELD_MANAGER)
