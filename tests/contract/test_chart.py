@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ HISTOGRAM_SUFFIX = re.compile(r"_(bucket|sum|count)$")
 Schema = Mapping[str, Any]
 
 
+@cache
 def schema() -> Schema:
     """The schema of the only version."""
     (version,) = yaml.safe_load(SOURCE.read_text())["spec"]["versions"]
