@@ -11,11 +11,12 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from demo import editing
 from demo.ending import broken_off
-from demo.rolling import Telling, standing
+from demo.rolling import Telling, growing, standing
 from demo.steps import Steps
 from localcluster import cluster as local
 from localcluster import teardown
@@ -73,7 +74,7 @@ def show(steps: Steps, kubectl: Kubectl, running: local.Cluster) -> None:
     with steps.step("one ImageEditDeployment"):
         start_over(kubectl)
         kubectl.apply(manifest(FIRST_REVISION, prometheus_url=running.prometheus_url))
-        wait_for_condition(kubectl, "Ready", timeout_s=START_LIMIT_S)
+        wait_for_ready(steps, kubectl)
         steps.note(status_line(kubectl))
     base_url = api_url(kubectl, NAME, NAMESPACE)
     picture = editing.draw_picture()
@@ -129,7 +130,7 @@ async def scale_and_roll(steps: Steps, kubectl: Kubectl, base_url: str, picture:
     )
     async with load:
         with steps.step(f"load by {CLIENTS} clients until it scales from 1 to 2"):
-            await asyncio.to_thread(wait_for_replicas, kubectl, CARDS)
+            await asyncio.to_thread(wait_for_replicas, steps, kubectl, CARDS)
             steps.note(scaling_line(kubectl))
             steps.note(str(load.tally))
         with steps.step(f"a roll to revision {SECOND_REVISION} under that load, no card free"):
@@ -150,42 +151,67 @@ async def scale_and_roll(steps: Steps, kubectl: Kubectl, base_url: str, picture:
     return load.tally
 
 
-def wait_for_condition(kubectl: Kubectl, kind: str, *, timeout_s: float) -> None:
-    """Until the condition is True for the present generation."""
+def wait_for_ready(steps: Steps, kubectl: Kubectl) -> None:
+    """Until all pods serve; says what Progressing says on the way."""
 
-    def reached() -> bool:
-        resource = kubectl.get("imageeditdeployment", NAME, "-n", NAMESPACE)
-        return is_current(resource) and bool(condition(resource, kind)["status"] == "True")
+    def words(resource: dict[str, Any]) -> str:
+        return str(condition(resource, "Progressing")["message"])
 
-    wait_for(f"condition {kind}", reached, timeout_s=timeout_s)
+    wait_and_tell(steps, kubectl, "condition Ready", words, is_ready, timeout_s=START_LIMIT_S)
 
 
-def wait_for_replicas(kubectl: Kubectl, wanted: int) -> None:
-    """Until that many pods are ready, on the autoscaler's decision."""
+def wait_for_replicas(steps: Steps, kubectl: Kubectl, wanted: int) -> None:
+    """Until that many pods are ready, on the autoscaler's decision; says what it waits for on the way."""
 
-    def reached() -> bool:
-        status = kubectl.get("imageeditdeployment", NAME, "-n", NAMESPACE).get("status", {})
+    def reached(resource: dict[str, Any]) -> bool:
+        status = resource.get("status", {})
         return int(status.get("desiredReplicas", 0)) == wanted and int(status.get("readyReplicas", 0)) == wanted
 
-    wait_for(f"{wanted} ready replicas", reached, timeout_s=START_LIMIT_S)
+    def words(resource: dict[str, Any]) -> str:
+        return growing(resource, wanted)
+
+    wait_and_tell(steps, kubectl, f"{wanted} ready replicas", words, reached, timeout_s=START_LIMIT_S)
 
 
 def wait_for_rollout(steps: Steps, kubectl: Kubectl) -> None:
     """Until everything is of the new revision; says each new message of Progressing, and each move, on the way."""
     said: list[str] = []
-    telling = Telling(steps.note, now=time.monotonic())
 
-    def reached() -> bool:
-        resource = kubectl.get("imageeditdeployment", NAME, "-n", NAMESPACE)
+    def words(resource: dict[str, Any]) -> str:
         message = str(condition(resource, "Progressing")["message"])
         if message and message not in said:
             said.append(message)
             steps.note(f"Progressing: {message}")
-        if is_current(resource):  # before, the status counts pods of the old revision as new
-            telling.tell(standing(resource), now=time.monotonic())
-        return is_current(resource) and bool(condition(resource, "Ready")["status"] == "True")
+        return standing(resource) if is_current(resource) else ""  # before, old pods count as new
 
-    wait_for("the rollout", reached, timeout_s=ROLLOUT_LIMIT_S)
+    wait_and_tell(steps, kubectl, "the rollout", words, is_ready, timeout_s=ROLLOUT_LIMIT_S)
+
+
+def is_ready(resource: dict[str, Any]) -> bool:
+    """The condition Ready is True for the present generation."""
+    return is_current(resource) and bool(condition(resource, "Ready")["status"] == "True")
+
+
+def wait_and_tell(
+    steps: Steps,
+    kubectl: Kubectl,
+    what: str,
+    words: Callable[[dict[str, Any]], str],
+    reached: Callable[[dict[str, Any]], bool],
+    *,
+    timeout_s: float,
+) -> None:
+    """Until the resource is as it should be; says how it stands on the way, where there is something to say."""
+    telling = Telling(steps.note, now=time.monotonic())
+
+    def look() -> bool:
+        resource = kubectl.get("imageeditdeployment", NAME, "-n", NAMESPACE)
+        stands = words(resource)
+        if stands:
+            telling.tell(stands, now=time.monotonic())
+        return reached(resource)
+
+    wait_for(what, look, timeout_s=timeout_s)
 
 
 def pods(kubectl: Kubectl) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a rollout says on its way: a line when something moves, and one now and then when nothing does."""
+"""What a wait says on its way: a line when something moves, and one now and then when nothing does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.kubectl import condition
 
 LINES_APART_S = 3.0
 """Fewer seconds between two lines, and nobody reads them."""
-SILENCE_S = 15.0
+SILENCE_S = 10.0
 """More seconds without a line, and people think that it hangs."""
 
 
@@ -22,10 +22,24 @@ def standing(resource: Mapping[str, Any]) -> str:
     return words if card["reason"] in ("Scheduled", "NoCardAsked", "") else f"{words}; {card['message']}"
 
 
+# | pods asked for | said besides the numbers                                  |
+# | too few        | why the autoscaler has no data, or what it goes by        |
+# | enough         | what keeps those that do not serve yet                    |
+def growing(resource: Mapping[str, Any], wanted: int) -> str:
+    """How far a resource is on the way to so many pods, and what is awaited."""
+    status = resource.get("status", {})
+    asked, serve = status.get("desiredReplicas", 0), status.get("readyReplicas", 0)
+    metrics, scaling = condition(resource, "MetricsAvailable"), condition(resource, "ScalingActive")
+    decides = scaling if metrics["status"] == "True" else metrics
+    awaited = condition(resource, "Progressing") if asked >= wanted else decides
+    words = f"the queue asks for {asked} of {wanted} pods, {serve} of them serve"
+    return f"{words}; {awaited['message']}" if awaited["message"] else words
+
+
 # | the words are     | since the last line | said                      |
 # | other ones        | 3 s or more         | at once                   |
 # | other ones        | less                | then, if they still stand |
-# | the same          | 15 s or more        | again, with the seconds   |
+# | the same          | 10 s or more        | again, with the seconds   |
 # | the same          | less                | nothing                   |
 class Telling:
     """Says what stands, no more often than people read."""

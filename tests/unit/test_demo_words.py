@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from demo.ending import broken_off
-from demo.rolling import Telling, standing
+from demo.rolling import Telling, growing, standing
 from localcluster.bringup import end_words
 
 
@@ -30,13 +30,40 @@ def test_where_a_rollout_stands_is_said_in_one_line(found: dict[str, Any], words
     assert standing(found) == words
 
 
+def scaling(*, asked: int, serve: int, **messages: str) -> dict[str, Any]:
+    """A resource that scales on its queue; a message of MetricsAvailable says that there is no data."""
+    conditions = [
+        {"type": kind, "status": str(kind != "MetricsAvailable"), "reason": "", "message": message}
+        for kind, message in messages.items()
+    ]
+    if "MetricsAvailable" not in messages:
+        conditions.append({"type": "MetricsAvailable", "status": "True", "reason": "Fresh", "message": "answers"})
+    return {"status": {"desiredReplicas": asked, "readyReplicas": serve, "conditions": conditions}}
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (
+            scaling(asked=1, serve=1, MetricsAvailable="no series yet", ScalingActive="holds"),
+            "1 of 2 pods, 1 of them serve; no series yet",
+        ),
+        (scaling(asked=1, serve=1, ScalingActive="follows requests"), "1 of 2 pods, 1 of them serve; follows requests"),
+        (scaling(asked=2, serve=1, Progressing="pods load"), "2 of 2 pods, 1 of them serve; pods load"),
+        ({}, "0 of 2 pods, 0 of them serve"),
+    ],
+)
+def test_what_a_growing_service_waits_for_is_said(found: dict[str, Any], words: str) -> None:
+    assert growing(found, 2) == f"the queue asks for {words}"
+
+
 @pytest.mark.parametrize(
     ("told", "lines"),
     [
         ([(0.0, "a"), (2.0, "b"), (3.0, "b")], ["a", "b"]),
         ([(0.0, "a"), (1.0, "b"), (2.0, "c"), (3.0, "c")], ["a", "c"]),
-        ([(0.0, "a"), (14.0, "a")], ["a"]),
-        ([(0.0, "a"), (15.0, "a"), (29.0, "a"), (30.0, "a")], ["a", "a (15 s)", "a (30 s)"]),
+        ([(0.0, "a"), (9.0, "a")], ["a"]),
+        ([(0.0, "a"), (10.0, "a"), (19.0, "a"), (20.0, "a")], ["a", "a (10 s)", "a (20 s)"]),
     ],
 )
 def test_lines_are_neither_too_many_nor_too_few(told: list[tuple[float, str]], lines: list[str]) -> None:
