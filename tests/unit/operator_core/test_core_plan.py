@@ -449,6 +449,17 @@ def test_a_new_revision_is_announced_once() -> None:
     assert "RolloutCompleted" in events(planned(observed(status=first.status)))
 
 
+def test_a_way_back_is_a_rollout_until_its_end_although_a_card_is_sick() -> None:
+    rollout = {"revision": HASH, "startedAt": "2026-01-01T00:00:00Z", "steppedAt": "2026-01-01T00:00:00Z"}
+    before = rest_status(phase="Degraded", rollout=rollout)
+    find(before, "RolloutStuck").update(status="False", reason="Moving")  # type: ignore[attr-defined]
+    sick = starting_pod("b", revision_hash=HASH, held_cards=("c-1",), unhealthy_cards=("c-1",))
+    on_the_way = planned(observed(pods=(serving("a"), sick), status=before))
+    assert on_the_way.status["phase"] == "Degraded"
+    assert find(on_the_way.status, "RolloutStuck")["reason"] == "Moving"
+    assert "RolloutCompleted" in events(planned(observed(status=on_the_way.status)))
+
+
 def test_trouble_is_announced_once() -> None:
     crashing = serving("b", ready=False, gate=False, started=False, container_id="", report=SILENT, last_exit_code=66)
     seen = observed(pods=(serving("a"), crashing), status=rest_status())

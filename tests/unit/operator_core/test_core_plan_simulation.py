@@ -130,6 +130,61 @@ def test_going_there_and_back_and_there_again_tells_of_each_rollout() -> None:
         assert len(told) == len(set(told)) == times, reason
 
 
+def told(model: Cluster, *reasons: str) -> list[str]:
+    """Events of these reasons, as a cluster keeps them: one that repeats itself is one."""
+    return [event.reason for event in dict.fromkeys(model.events) if event.reason in reasons]
+
+
+@pytest.mark.parametrize("behaviour", ["good", "crash", "check"])
+@pytest.mark.parametrize("ticks", [1, 3, 5, 8])
+@pytest.mark.parametrize(("replicas", "cards"), [(1, 1), (2, 2), (2, 3)])
+def test_going_back_before_the_new_revision_was_complete_tells_that_the_rollout_ended(
+    behaviour: str, ticks: int, replicas: int, cards: int
+) -> None:
+    model = cluster(replicas=replicas, cards=cards, strategy="Auto", behaviour={"b": behaviour}, load=True)
+    model.settle()
+    model.events.clear()
+    good = model.hash
+    model.roll_to("b")
+    model.run(ticks)
+    assert model.status["lastGoodRevision"] == good
+    model.roll_to("a")
+    for _ in range(60):
+        model.tick()
+        model.restart_operator()
+    assert model.condition("Ready")["status"] == "True"
+    assert told(model, "RolloutStarted", "RolloutCompleted") == ["RolloutStarted", "RolloutStarted", "RolloutCompleted"]
+
+
+def test_going_back_after_the_operator_went_back_by_itself_ends_the_rollout_too() -> None:
+    model = cluster(replicas=1, cards=2, behaviour={"b": "crash"})
+    model.settle()
+    model.events.clear()
+    model.roll_to("b")
+    model.run(60)
+    assert model.condition("Progressing")["reason"] == "RolledBack"
+    model.roll_to("a")
+    model.run(20)
+    assert told(model, "RolloutStarted", "RolloutCompleted") == ["RolloutStarted", "RolloutStarted", "RolloutCompleted"]
+
+
+def test_pods_that_come_or_go_without_a_rollout_end_none() -> None:
+    model = cluster(replicas=2, cards=3)
+    model.settle()
+    model.events.clear()
+    model.change(replicas=3)
+    model.settle()
+    model.restart_container(model.pods[0])
+    model.settle()
+    model.delete(model.pods[0])
+    model.settle()
+    model.change(replicas=0)
+    model.settle()
+    model.change(replicas=2)
+    model.settle()
+    assert told(model, "RolloutStarted", "RolloutCompleted") == []
+
+
 @pytest.mark.parametrize(("replicas", "strategy"), [(2, "Auto"), (3, "InPlace"), (2, "Recreate")])
 def test_a_rollout_is_named_as_one_until_all_pods_serve(replicas: int, strategy: str) -> None:
     model = cluster(replicas=replicas, cards=replicas, strategy=strategy)

@@ -8,6 +8,7 @@ from typing import Any
 from imageedit_operator.core import relief
 from imageedit_operator.core.actions import Action, DeletePod, PostEvent, SetGate
 from imageedit_operator.core.gates import CHECK_FAILED, DIGEST_MISMATCH, RESTARTED, WRONG_REVISION
+from imageedit_operator.core.progress import NO_ROLLOUT
 from imageedit_operator.core.stored import find
 
 _GATE_FAULTS = frozenset({CHECK_FAILED, WRONG_REVISION, DIGEST_MISMATCH, RESTARTED})
@@ -15,7 +16,7 @@ _GATE_FAULTS = frozenset({CHECK_FAILED, WRONG_REVISION, DIGEST_MISMATCH, RESTART
 
 # | transition                                       | type    | reason            |
 # | the wanted revision changed                      | Normal  | RolloutStarted    |
-# | the wanted revision became complete              | Normal  | RolloutCompleted  |
+# | a rollout ended with the wanted revision complete| Normal  | RolloutCompleted  |
 # | the wanted revision was given up                 | Warning | RevisionFailed    |
 # | a time without a warm pod was announced          | Warning | PlannedOutage     |
 # | the desired number changed                       | Normal  | Scaled            |
@@ -61,8 +62,21 @@ def _of_revision(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iter
     before = previous.get("updateRevision")
     if before and before != update:
         yield _normal("RolloutStarted", f"from revision {before} to {update}", _occasion(previous))
-    if status.get("lastGoodRevision") == update and previous.get("lastGoodRevision") != update:
+    if _is_completed(previous, status):
         yield _normal("RolloutCompleted", f"all pods serve revision {update}", _occasion(previous))
+
+
+# | the wanted revision          | the stored status                                       | a rollout ended          |
+# | is not complete, has no pods | any                                                     | no                       |
+# | is complete                  | it was not complete last                                | yes                      |
+# | is complete                  | it was, and a rollout is on its way, held, or given up  | yes, with the way back   |
+# | is complete                  | it was, and no rollout is under way                     | no: pods came or went    |
+def _is_completed(previous: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
+    update = status["updateRevision"]
+    if "rollout" in status or not status["desiredReplicas"] or status.get("lastGoodRevision") != update:
+        return False
+    under_way = find(previous, "RolloutStuck").get("reason", NO_ROLLOUT) != NO_ROLLOUT
+    return bool(previous.get("lastGoodRevision") != update or under_way)
 
 
 # | the stored status         | the occasion of what it changes to now |

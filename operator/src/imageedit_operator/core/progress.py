@@ -67,6 +67,9 @@ class Situation:
     """What is wrong although pods may serve: a sick card, a kubelet that refuses pods."""
 
 
+NO_ROLLOUT = "NoRollout"
+"""Reason of RolloutStuck while none is under way; the status remembers by it that one was."""
+
 _HELD = ("Paused", "Prefetch", "Canary")
 """Modes of a rollout that is held."""
 
@@ -148,7 +151,7 @@ def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return
         words = f"{_failed(situation.failure)}; {_back(situation)}; {_RETRY}"
         return Answer(status=True, reason="RolledBack", message=words)
     if situation.complete or (situation.proven and not situation.rolling):
-        return Answer(status=False, reason="NoRollout", message="no rollout is under way")
+        return Answer(status=False, reason=NO_ROLLOUT, message="no rollout is under way")
     if situation.trouble is not None:
         return Answer(status=True, reason=situation.trouble.reason, message=situation.trouble.message)
     if situation.hold is not None and situation.mode in _HELD:

@@ -9,7 +9,7 @@ from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.pods import Trouble, is_serving
-from imageedit_operator.core.progress import Answer, Situation
+from imageedit_operator.core.progress import NO_ROLLOUT, Answer, Situation
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.rollout import Step, is_steady
 from imageedit_operator.core.scaling import Decision
@@ -94,8 +94,16 @@ def _rolls(fleet: Fleet | None, previous: Mapping[str, Any], goal: str, *, serve
         return True
     if wanted == 0:
         return False
-    went_on = previous.get("phase") == "RollingOut" and previous.get("rollout", {}).get("revision") == goal
+    went_on = previous.get("rollout", {}).get("revision") == goal and _was_rolling(previous, goal)
     return served != goal or previous.get("lastGoodRevision", goal) != goal or went_on
+
+
+def _was_rolling(previous: Mapping[str, Any], goal: str) -> bool:
+    """A fault takes the phase's place; of a rollout to a revision that was good RolloutStuck still tells."""
+    if previous.get("phase") == "RollingOut":
+        return True
+    stuck = find(previous, "RolloutStuck").get("reason", NO_ROLLOUT)
+    return previous.get("lastGoodRevision") == goal and stuck not in (NO_ROLLOUT, "RolledBack")
 
 
 def _is_unbegun(pod: ObservedPod, now: float) -> bool:
