@@ -50,6 +50,14 @@ from imageedit_operator.core.revision import revision_hash
 
 TICK_S = 2.0
 
+NO_PLACE = {
+    "claim": '0/1 nodes are available: persistentvolumeclaim "models" not found. preemption: '
+    "0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+    "labels": "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. preemption: "
+    "0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+}
+"""What the scheduler says of pods that no node takes, by their behaviour."""
+
 
 @dataclass(kw_only=True)
 class Deployment:
@@ -129,7 +137,7 @@ class Cluster:
     load: bool = False
     job_ticks: int = 2
     behaviour: dict[str, str] = field(default_factory=dict)
-    """By model revision: good (default), crash, image, check or never (gets warm)."""
+    """By model revision: good (default), crash, image, check, never (gets warm), or what keeps it from any node."""
     files: str = "sha256:ab"
     """Digest of the files that a pod reads which is created now."""
     queue: Known[QueueSample] | Unknown = field(default_factory=lambda: Unknown(reason="NoSeries", message="none"))
@@ -388,7 +396,7 @@ class Cluster:
             terminating=pod.terminating,
             unschedulable=pod.unschedulable_since is not None,
             unschedulable_since=pod.unschedulable_since or 0.0,
-            unschedulable_message="1 Insufficient huawei.com/Ascend910" if pod.unschedulable_since else "",
+            unschedulable_message=self._why_no_place(pod) if pod.unschedulable_since else "",
             ready=pod.ready,
             container_id=pod.container_id,
             started=pod.started,
@@ -407,6 +415,9 @@ class Cluster:
             unhealthy_cards=(f"card-{pod.card}",) if pod.card in self.sick and self.told_by == "kubelet" else (),
             report=self._report(pod),
         )
+
+    def _why_no_place(self, pod: Pod) -> str:
+        return NO_PLACE.get(self.behaviour.get(pod.hash, ""), "1 Insufficient huawei.com/Ascend910")
 
     def _broken(self, pod: Pod) -> str:
         if self.sick_kills and pod.card in self.sick:
@@ -549,7 +560,8 @@ class Cluster:
         for pod in self.active:
             if pod.node:
                 continue
-            if not needs_card or self._taken() < self._allocatable():
+            refused = self.behaviour.get(pod.hash) in NO_PLACE
+            if not refused and (not needs_card or self._taken() < self._allocatable()):
                 pod.card = self._give_card() if needs_card else None
                 node = self._random.choice(self.nodes)
                 pod.node, pod.unschedulable_since, pod.scheduled_at = node, None, self.now

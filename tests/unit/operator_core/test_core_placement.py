@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
-from imageedit_operator.core.placement import budget_spent, free_pods, gives_way, is_blocked
+from imageedit_operator.core.placement import budget_spent, free_pods, gives_way, is_blocked, may_be_placed
 from unit.operator_core.builders import CARD, OLD, pending_pod, serving_pod, starting_pod
 
 NOW = 1100.0
 UNKNOWN = Unknown(reason="Forbidden", message="nodes may not be read")
+
+
+NO_CLAIM = '0/1 nodes are available: persistentvolumeclaim "models" not found.'
 
 
 def free(count: int) -> Known[CardLedger]:
@@ -33,6 +36,7 @@ def test_free_cards_count_in_pods(cards: Known[CardLedger] | Unknown, per: int, 
     [
         (starting_pod("n"), free(0), 1, False),
         (pending_pod("n", unschedulable=False), free(0), 1, False),
+        (pending_pod("n", unschedulable_since=NOW - 999, unschedulable_message=NO_CLAIM), free(0), 1, False),
         (waiting(), free(0), 1, True),
         (waiting(), free(1), 1, False),
         (waiting(), free(1), 2, True),
@@ -96,6 +100,21 @@ def test_a_replacement_without_a_known_time_is_blocked_after_the_grace_time_sinc
 
     assert not blocked(59)
     assert blocked(60)
+
+
+@pytest.mark.parametrize(
+    ("pods", "may"),
+    [
+        ([starting_pod()], True),
+        ([waiting()], True),
+        ([pending_pod(unschedulable=False)], True),
+        ([pending_pod(unschedulable_message=NO_CLAIM)], False),
+        ([pending_pod(unschedulable_message=NO_CLAIM), starting_pod()], True),
+        ([], False),
+    ],
+)
+def test_a_replacement_may_be_placed_unless_the_scheduler_rules_it_out(pods: list[ObservedPod], may: bool) -> None:
+    assert may_be_placed(pods) is may
 
 
 def test_the_place_of_a_pod_on_a_lost_node_makes_no_room() -> None:

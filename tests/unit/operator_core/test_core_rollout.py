@@ -79,6 +79,10 @@ def waiting(since: float = NOW - 1) -> ObservedPod:
     return pending_pod("new-1", unschedulable_since=since)
 
 
+def no_volume() -> ObservedPod:
+    return replace(waiting(NOW - 999), unschedulable_message='persistentvolumeclaim "models" not found')
+
+
 def test_the_first_revision_starts_all_its_pods() -> None:
     assert scales(stepped(fleet([], []), wanted=3).actions) == {NEW: 3}
 
@@ -136,6 +140,11 @@ ROWS = {
     "no card, and none that old pods could give": Row(
         new=[waiting(NOW - 999)], olds=[old("a", cards={"other/card": 1})], cards=free(0), leaving=0, mode="InPlace"
     ),
+    "no card, and old pods, all there, could give none": Row(
+        new=[waiting(NOW - 999)], olds=[old(name, cards={"other/card": 1}) for name in "ab"], leaving=0, mode="Surge"
+    ),
+    "no volume": Row(new=[no_volume()], cards=free(0), leaving=0, mode="Surge"),
+    "no volume, InPlace": Row(strategy="InPlace", new=[no_volume()], cards=free(0), leaving=0, mode="InPlace"),
     "no card, a pod is missing": Row(new=[waiting()], olds=[old("a")], cards=free(0), leaving=0, mode="InPlace"),
     "paused": Row(hold=PAUSED, new=[serving_pod("n")], olds=[old("a")], leaving=0, mode="Paused"),
     "paused, the warm one replaces": Row(hold=PAUSED, new=[serving_pod("n")], leaving=1, mode="Paused"),

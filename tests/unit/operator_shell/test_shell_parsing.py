@@ -215,6 +215,17 @@ def test_a_pod_that_waits_for_something_else_is_not_unschedulable(status: str, r
     assert (parsed.unschedulable, parsed.unschedulable_message) == (False, "")
 
 
+def test_a_pod_names_each_claim_that_it_mounts_once() -> None:
+    raw = pod()
+    raw["spec"]["volumes"] = [
+        {"name": "models", "persistentVolumeClaim": {"claimName": "share"}},
+        {"name": "cache", "persistentVolumeClaim": {"claimName": "cache"}},
+        {"name": "again", "persistentVolumeClaim": {"claimName": "share"}},
+        {"name": "tmp", "emptyDir": {}},
+    ]
+    assert parse_pod(raw).claims == ("cache", "share")
+
+
 def test_the_gate_is_none_until_somebody_wrote_it() -> None:
     assert parse_pod(pod(conditions=[{"type": "Ready", "status": "False"}])).gate is None
 

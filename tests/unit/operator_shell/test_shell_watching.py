@@ -155,6 +155,7 @@ POD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         pod(conditions=condition("PodScheduled", "False", **UNPLACED, message="m")),
         pod(conditions=condition("PodScheduled", "False", **UNPLACED, message="n")),
     ),
+    "claims": (pod(), pod(spec={"volumes": [{"name": "m", "persistentVolumeClaim": {"claimName": "models"}}]})),
     "ready": (pod(), pod(conditions=[READY])),
     "container_id": (pod(), pod(containerStatuses=container(containerID="containerd://c2"))),
     "started": (pod(), pod(containerStatuses=container(state={}))),

@@ -102,6 +102,8 @@ class ObservedPod:
     """The scheduler said PodScheduled=False, reason Unschedulable."""
     unschedulable_since: float = 0.0
     unschedulable_message: str = ""
+    claims: tuple[str, ...] = ()
+    """Names of the PersistentVolumeClaims that it mounts, sorted."""
     ready: bool = False
     """The kubelet's Ready condition: probes and gate together."""
     container_id: str = ""

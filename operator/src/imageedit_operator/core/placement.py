@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.pods import is_serving
+from imageedit_operator.core.unplaced import could_get_room
 
 UNSCHEDULABLE_GRACE_S = 60.0
 """How long a replacement may stay unschedulable while cards seem free, before an old pod gives way."""
@@ -30,16 +31,17 @@ def free_pods(cards: Known[CardLedger] | Unknown, cards_per_pod: int, *, claims:
 
 
 def unschedulable_since(pods: Sequence[ObservedPod]) -> float | None:
-    """Since when the first of these pods has found no place; None when none looks for one in vain.
+    """Since when the first of these pods has found no place; None when none looks for one that could come free.
 
     A pod whose scheduler wrote no time has found none since its creation.
     """
-    since = [pod.unschedulable_since or pod.created_at for pod in pods if not pod.node and pod.unschedulable]
+    since = [pod.unschedulable_since or pod.created_at for pod in pods if could_get_room(pod)]
     return min(since, default=None)
 
 
 # | unschedulable pod of the wanted revision | free cards | blocked              |
 # | none                                     | any        | no                   |
+# | one that nobody's leaving helps          | any        | no                   |
 # | yes                                      | known, 0   | yes                  |
 # | yes                                      | >= 1       | after the grace time |
 # | yes                                      | unknown    | after the grace time |
@@ -92,3 +94,8 @@ def budget_spent(wanted_pods: Sequence[ObservedPod], *, warm: int, wanted: int, 
 def starting(pods: Sequence[ObservedPod]) -> bool:
     """Whether one of these pods has its place and is not warm yet."""
     return any(pod.node and not is_serving(pod) for pod in pods)
+
+
+def may_be_placed(pods: Sequence[ObservedPod]) -> bool:
+    """Whether one of these pods has its place, or could get one where an old pod leaves, as far as is known."""
+    return any(pod.node or not pod.unschedulable or could_get_room(pod) for pod in pods)

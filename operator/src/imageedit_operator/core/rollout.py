@@ -55,8 +55,10 @@ class Step:
 # | Auto     | unschedulable for a minute all the same  | one, when nothing else is leaving or starting       |
 # | Auto     | the same, and a pod is missing already   | none for one or two minutes: a card may come        |
 # | Auto     | the same, old pods hold no such card     | none: their place would not help                    |
+# | Auto     | finds no place, whatever leaves          | none: it lacks a volume, or no node is for it       |
 # | Surge    | any                                      | as many as warm pods replace; waits for the card    |
 # | InPlace  | exists                                   | one, when nothing else is leaving                   |
+# | InPlace  | finds no place, whatever leaves          | none: it lacks a volume, or no node is for it       |
 # | Recreate | is created after the last old pod left   | all                                                 |
 # Where nothing is older, a pod on a sick card is replaced: see relief.
 # In every row but the last the replacement is created first, one at a time, and there are
@@ -105,6 +107,8 @@ def _advance(fleet: Fleet, terms: Terms, *, wanted: int, now: float) -> Step:
         stepped_at=terms.stepped_at,
         now=now,
     )
+    # A mode tells how pods are replaced: not by a place that would not help.
+    blocked = blocked and placement.gives_way(fleet.old_live, resource_name=terms.resource_name)
     spare = max(0, len(fleet.old_pods) - keep)
     useless = sorted(fleet.useless, key=drain.victim_rank)[:spare]
     leaving = min(spare - len(useless), _may_drain(fleet, terms, wanted=wanted, blocked=blocked, now=now))
@@ -138,7 +142,8 @@ def _may_drain(fleet: Fleet, terms: Terms, *, wanted: int, blocked: bool, now: f
     spent = placement.budget_spent(fleet.wanted.live, warm=warm, wanted=wanted, stepped_at=terms.stepped_at, now=now)
     in_place = blocked and not spent and not placement.starting(fleet.wanted.live)
     if terms.strategy == "InPlace":
-        in_place = in_place or (fleet.wanted.usable > 0 and fleet.wanted.usable + old > wanted)
+        exists = fleet.wanted.usable > 0 and placement.may_be_placed(fleet.wanted.live)
+        in_place = in_place or (exists and fleet.wanted.usable + old > wanted)
     return min(old, 1) if in_place else 0
 
 

@@ -157,6 +157,7 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         # A scheduler may write its condition without a time: since the pod's creation, not since for ever.
         unschedulable_since=(epoch_s(scheduled.get("lastTransitionTime")) or created_at) if unschedulable else 0.0,
         unschedulable_message=scheduled.get("message", "") if unschedulable else "",
+        claims=claims_of(raw),
         ready=conditions.get("Ready", {}).get("status") == "True",
         container_id=container.get("containerID", "") if running else "",
         started=running,
@@ -223,6 +224,21 @@ def _waiting(status: Raw) -> Raw:
         if waiting.get("reason") not in {None, "", "ContainerCreating", "PodInitializing"}:
             return dict(waiting)
     return {}
+
+
+def why_unplaced(raw: Raw) -> str:
+    """The scheduler's words for a pod that it finds no place for; empty when it gives none, or did not look."""
+    for condition in (raw.get("status") or {}).get("conditions") or []:
+        if (condition["type"], condition.get("reason")) == ("PodScheduled", "Unschedulable"):
+            return str(condition.get("message") or "")
+    return ""
+
+
+def claims_of(raw: Raw) -> tuple[str, ...]:
+    """Names of the PersistentVolumeClaims that a pod mounts, sorted."""
+    volumes = (raw.get("spec") or {}).get("volumes") or []
+    claims = (volume.get("persistentVolumeClaim") or {} for volume in volumes)
+    return tuple(sorted({str(claim["claimName"]) for claim in claims if claim.get("claimName")}))
 
 
 def _deletion_cost(metadata: Raw) -> int:
