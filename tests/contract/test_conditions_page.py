@@ -90,7 +90,7 @@ SHOWN: dict[str, Situation] = {
     "Progressing": replace(REST, complete=False, serving=0, rolling=True, mode="InPlace", outage=True),
     "Degraded": replace(REST, degraded=SICK),
     "RolloutStuck": replace(REST, hash=OLD, failure=Failure(revision=NEW, reason=FAULT.reason, message=FAULT.message)),
-    "WaitingForCard": replace(REST, complete=False, unschedulable=WAITS, holders=("pod lab/notebook-0",)),
+    "WaitingForCard": replace(REST, complete=False, cardless=WAITS, holders=("pod lab/notebook-0",)),
     "ScalingActive": replace(REST, decision=decided(waiting=30.0, age_s=5.0)),
     "MetricsAvailable": replace(REST, decision=decided(waiting=30.0, age_s=90.0)),
     "ChildrenIntact": replace(REST, children=answer(resource(), EDITED, NEW, None)),

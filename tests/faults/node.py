@@ -151,7 +151,8 @@ class Node:
         await self.kube.create(_subresource(name, "binding"), self.namespace, binding)
 
     async def _refuse(self, pod: Raw) -> None:
-        why = _condition("PodScheduled", "False") | {"reason": "Unschedulable", "message": f"no {self.card}"}
+        words = f"0/{len(self.cards)} nodes are available: {len(self.cards)} Insufficient {self.card}."
+        why = _condition("PodScheduled", "False") | {"reason": "Unschedulable", "message": words}
         await self._report(pod, {"conditions": [why]})
 
     async def _run(self, pod: Raw) -> None:

@@ -52,7 +52,9 @@ def start_controller_manager(
     return processes.start("kube-controller-manager", argv, pids=layout.pids, logs=layout.logs)
 
 
-def start_scheduler(layout: Layout, binary: Path, *, requests_per_s: int = 0) -> Record:
+def start_scheduler(
+    layout: Layout, binary: Path, *, port: int = CLUSTER_PORTS.scheduler, requests_per_s: int = 0
+) -> Record:
     """The default scheduler; a pod that did not fit is looked at again within seconds. `requests_per_s` as above."""
     identity = layout.config / "kube-scheduler.kubeconfig"
     config = layout.config / "kube-scheduler.json"
@@ -74,7 +76,7 @@ def start_scheduler(layout: Layout, binary: Path, *, requests_per_s: int = 0) ->
         "authentication-kubeconfig": identity,
         "authorization-kubeconfig": identity,
         "bind-address": "127.0.0.1",
-        "secure-port": CLUSTER_PORTS.scheduler,
+        "secure-port": port,
         "tls-cert-file": layout.certs / "kube-scheduler.crt",
         "tls-private-key-file": layout.certs / "kube-scheduler.key",
     }

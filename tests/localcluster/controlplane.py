@@ -135,13 +135,16 @@ def wait_ready(api: Api, needs: list[Record], layout: Layout) -> None:
 
 
 @contextlib.contextmanager
-def up_only(*, with_controllers: Sequence[str] = (), progress: Progress = console) -> Iterator[ControlPlane]:
+def up_only(
+    *, with_controllers: Sequence[str] = (), with_scheduler: bool = False, progress: Progress = console
+) -> Iterator[ControlPlane]:
     """A bare API server on free loopback ports, with these controllers if any, stopped at the end; several are fine.
 
     Service account admission is off, since no controller makes the accounts. Raises LocalClusterError.
     """
-    wanted = (*binaries.CONTROL_PLANE, *(("kube-controller-manager",) if with_controllers else ()))
-    programs = binaries.ensure(wanted, progress)
+    more = {"kube-controller-manager": bool(with_controllers), "kube-scheduler": with_scheduler}
+    beside = [name for name, asked in more.items() if asked]
+    programs = binaries.ensure((*binaries.CONTROL_PLANE, *beside), progress)
     sweep(cache_dir() / "control-planes")
     layout = Layout(root=cache_dir() / "control-planes" / uuid.uuid4().hex[:12])
     layout.create()
@@ -149,8 +152,12 @@ def up_only(*, with_controllers: Sequence[str] = (), progress: Progress = consol
     try:
         make_certs(layout, ("127.0.0.1",))
         plane = _started(layout, programs)
-        if with_controllers:
+        if beside:
             controllers.make_identities(layout, plane.url)
+        if with_scheduler:
+            (port,) = addresses.free_ports(1)
+            controllers.start_scheduler(layout, programs["kube-scheduler"], port=port)
+        if with_controllers:
             (port,) = addresses.free_ports(1)
             controllers.start_controller_manager(
                 layout, programs["kube-controller-manager"], port=port, only=with_controllers

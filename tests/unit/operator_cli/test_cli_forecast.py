@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from imageedit_operator.cli.forecast import Forecast, forecast
 from imageedit_operator.core.observed import CardLedger, Known, Observed, Unknown
 from imageedit_operator.core.resource import ImageEditDeployment
@@ -104,6 +106,38 @@ def test_a_first_start_has_no_outage_to_speak_of() -> None:
 def test_pods_that_ask_for_no_card_need_none() -> None:
     seen = went(free=0, accelerator={"resourceName": ""})
     assert (seen.outcome, seen.outage_s) == ("Complete", 0.0)
+
+
+NOT_HELPFUL = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+
+
+@pytest.mark.parametrize("free", [0, 1, None])
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [
+        (f'0/1 nodes are available: persistentvolumeclaim "models" not found. {NOT_HELPFUL}', "VolumeNotReady"),
+        (
+            f"0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. {NOT_HELPFUL}",
+            "Unschedulable",
+        ),
+    ],
+)
+def test_a_pod_that_no_node_takes_is_not_foretold_to_serve_or_to_lack_a_card(
+    free: int | None, words: str, outcome: str
+) -> None:
+    old, new = core.resource(), core.resource(model={"name": "qwen", "revision": "b", "source": {"demo": {}}})
+    stuck = core.pending_pod("new", revision_hash=revision_hash(new), unschedulable_message=words)
+    cards: Any = Known(value=CardLedger(allocatable=1 + (free or 0), requested=1))
+    observed = Observed(
+        deployments=(core.deployment(1, revision_hash(old)), core.deployment(1, revision_hash(new))),
+        pods=(*served(1, old), stuck),
+        service_exists=True,
+        service_matches=True,
+        cards=cards if free is not None else Unknown(reason="Forbidden", message="no"),
+        status={"currentRevision": revision_hash(old), "lastGoodRevision": revision_hash(old)},
+    )
+    seen = forecast(new, observed, warmup_s=WARMUP_S, now=NOW)
+    assert (seen.outcome, seen.fewest_warm) == (outcome, 1)
 
 
 def test_the_steps_tell_the_order() -> None:

@@ -197,6 +197,7 @@ def test_a_condition_is_judged_by_its_row(kind: str, status: str, reason: str, l
         (core.starting_pod(waiting_reason="CrashLoopBackOff", last_exit_message="ModelMissing: none"), "ModelMissing"),
         (core.serving_pod(), "Warm"),
         (core.pending_pod(), "WaitingForPlace"),
+        (core.pending_pod(unschedulable_message="pod has unbound immediate PersistentVolumeClaims"), "VolumeNotReady"),
         (core.pending_pod(unschedulable=False), "Scheduling"),
         (core.starting_pod(), "WarmingUp"),
         (core.starting_pod(started=False, container_id=""), "Starting"),

@@ -25,6 +25,7 @@ def two_that_serve(hash_: str) -> Situation:
         expected_drain_s=0.0,
         expected_warmup_s=35.4,
         trouble=None,
+        cardless=None,
         unschedulable=None,
         lost=None,
         resource_name=CARD,

@@ -32,12 +32,19 @@ def situation(**changes: Any) -> Situation:
 
 FAILED = Failure(revision=OLD, reason="CheckFailed", message="pod p: flat")
 PAUSED = Hold(reason="Paused", message="paused")
+COPYING = Hold(reason="Prefetching", message="copies")
 CANARY = Hold(reason="CanaryHold", message="holds", pods=1)
 MOVING: dict[str, Any] = {"complete": False, "serving": 1}
 NO_CARD = pending_pod("p")
 HANDED = "the new pod waits for the card of old, which drains"
 LOST = serving_pod("p", ready=False, lost=True)
 NO_VOLUME = starting_pod("p", mount_words="no folder /usr/local/Ascend/driver")
+NO_CLAIM = pending_pod("p", unschedulable_message='0/1 nodes are available: persistentvolumeclaim "m" not found.')
+NO_NODE = pending_pod(
+    "p",
+    unschedulable_message="0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "
+    "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+)
 NO_MEMORY = pending_pod("p", unschedulable_message="0/1 nodes are available: 1 Insufficient memory.")
 
 
@@ -55,13 +62,20 @@ def built(found: Situation, previous: dict[str, Any] | None = None) -> dict[str,
         (situation(), "False", "Complete"),
         (situation(wanted=0, serving=0), "False", "Complete"),
         (situation(**MOVING, rolling=True, mode="InPlace", outage=True), "True", "PlannedReplacement"),
-        (situation(**MOVING, rolling=True, mode="Surge", unschedulable=NO_CARD), "True", "WaitingForCard"),
-        (situation(**MOVING, rolling=True, mode="InPlace", unschedulable=NO_CARD), "True", "RollingOut"),
+        (situation(**MOVING, rolling=True, mode="Surge", cardless=NO_CARD), "True", "WaitingForCard"),
+        (situation(**MOVING, rolling=True, mode="InPlace", cardless=NO_CARD), "True", "RollingOut"),
         (situation(**MOVING, rolling=True, mode="Recreate"), "True", "RollingOut"),
-        (situation(**MOVING, unschedulable=NO_CARD), "True", "WaitingForCard"),
-        (situation(**MOVING, rolling=True, mode="Surge", unschedulable=NO_CARD, handed=HANDED), "True", "RollingOut"),
-        (situation(**MOVING, unschedulable=NO_CARD, handed=HANDED), "True", "CardHandedOver"),
+        (situation(**MOVING, cardless=NO_CARD), "True", "WaitingForCard"),
+        (situation(**MOVING, rolling=True, mode="Surge", cardless=NO_CARD, handed=HANDED), "True", "RollingOut"),
+        (situation(**MOVING, cardless=NO_CARD, handed=HANDED), "True", "CardHandedOver"),
         (situation(**MOVING, unschedulable=NO_MEMORY), "True", "Unschedulable"),
+        (situation(**MOVING, rolling=True, mode="Surge", unschedulable=NO_MEMORY), "True", "RollingOut"),
+        (situation(**MOVING, rolling=True, mode="Surge", unschedulable=NO_NODE), "True", "Unschedulable"),
+        (situation(**MOVING, unmounted=NO_CLAIM), "True", "VolumeNotReady"),
+        (situation(**MOVING, cardless=NO_CARD, unmounted=NO_CLAIM), "True", "VolumeNotReady"),
+        (situation(**MOVING, hold=COPYING, mode="Prefetch"), "True", "Prefetching"),
+        (situation(**MOVING, hold=COPYING, mode="Prefetch", unmounted=NO_CLAIM), "True", "VolumeNotReady"),
+        (situation(**MOVING, hold=PAUSED, mode="Paused", unmounted=NO_CLAIM), "False", "Paused"),
         (situation(**MOVING, lost=LOST), "True", "NodeLost"),
         (situation(**MOVING, rolling=True, mode="Surge", lost=LOST), "True", "NodeLost"),
         (situation(**MOVING, unmounted=NO_VOLUME), "True", "VolumeNotReady"),
@@ -120,11 +134,14 @@ def test_available_means_that_somebody_serves(found: Situation, status: str, rea
     ("found", "status", "reason"),
     [
         (situation(), "False", "Scheduled"),
-        (situation(**MOVING, unschedulable=NO_CARD), "True", "WaitingForCard"),
-        (situation(**MOVING, unschedulable=NO_CARD, handed=HANDED), "False", "CardHandedOver"),
-        (situation(**MOVING, unschedulable=NO_MEMORY), "False", "Scheduled"),
-        (situation(**MOVING, unschedulable=NO_MEMORY, handed=HANDED), "False", "Scheduled"),
-        (situation(**MOVING, unschedulable=NO_CARD, resource_name=""), "False", "NoCardAsked"),
+        (situation(**MOVING, cardless=NO_CARD), "True", "WaitingForCard"),
+        (situation(**MOVING, cardless=NO_CARD, handed=HANDED), "False", "CardHandedOver"),
+        (situation(**MOVING, unschedulable=NO_MEMORY), "False", "Unschedulable"),
+        (situation(**MOVING, unschedulable=NO_MEMORY, handed=HANDED), "False", "Unschedulable"),
+        (situation(**MOVING, cardless=NO_CARD, unschedulable=NO_MEMORY), "True", "WaitingForCard"),
+        (situation(**MOVING, unmounted=NO_CLAIM), "False", "VolumeNotReady"),
+        (situation(**MOVING, unmounted=NO_VOLUME), "False", "Scheduled"),
+        (situation(**MOVING, cardless=NO_CARD, resource_name=""), "False", "NoCardAsked"),
     ],
 )
 def test_waiting_for_card_is_about_cards_alone(found: Situation, status: str, reason: str) -> None:
@@ -142,6 +159,27 @@ def test_a_pod_without_a_container_is_not_said_to_load_the_model(changes: dict[s
     )
 
 
+def test_pods_without_a_node_are_not_said_to_load_the_model() -> None:
+    said = built(situation(**MOVING, placed=False))["Progressing"]
+    assert (said["reason"], said["message"]) == ("Starting", "pods wait to be placed on nodes")
+
+
+def test_a_scheduler_that_gives_no_reason_is_told_so() -> None:
+    said = built(situation(**MOVING, unschedulable=pending_pod("p", unschedulable_message="")))["Progressing"]
+    assert said["message"] == "pod p: the scheduler finds no node for it, and does not say why"
+
+
+@pytest.mark.parametrize(("strategy", "words"), [("Surge", "only once it has one"), ("Auto", "free a card")])
+def test_only_with_strategy_surge_do_old_pods_keep_their_cards_to_the_end(strategy: str, words: str) -> None:
+    said = built(situation(**MOVING, rolling=True, mode="Surge", strategy=strategy, cardless=NO_CARD))["Progressing"]
+    assert words in said["message"]
+
+
+def test_a_rollout_that_is_to_take_an_old_pods_card_does_not_promise_a_surge() -> None:
+    said = built(situation(**MOVING, rolling=True, mode="Surge", cardless=NO_CARD, handed=HANDED))["Progressing"]
+    assert (said["reason"], said["message"]) == ("RollingOut", f"to revision {HASH}: {HANDED}")
+
+
 @pytest.mark.parametrize(
     ("holders", "words"),
     [
@@ -153,7 +191,7 @@ def test_a_pod_without_a_container_is_not_said_to_load_the_model(changes: dict[s
     ],
 )
 def test_waiting_for_card_names_who_holds_the_cards(holders: tuple[str, ...], words: str) -> None:
-    found = built(situation(**MOVING, unschedulable=NO_CARD, holders=holders))
+    found = built(situation(**MOVING, cardless=NO_CARD, holders=holders))
     assert words in found["WaitingForCard"]["message"]
     assert words in found["Progressing"]["message"]
 
@@ -201,8 +239,9 @@ NEVER_GOOD: dict[str, Any] = {**MOVING, "proven": False}
         (situation(**NEVER_GOOD, trouble=CRASH), "True", "ModelMissing"),
         (situation(**NEVER_GOOD, rolling=True, still=True, hold=PAUSED, mode="Paused"), "False", "Paused"),
         (situation(**NEVER_GOOD, rolling=True, still=True, hold=CANARY, mode="Canary"), "False", "CanaryHold"),
-        (situation(**NEVER_GOOD, still=True, unschedulable=NO_CARD), "True", "WaitingForCard"),
+        (situation(**NEVER_GOOD, still=True, cardless=NO_CARD), "True", "WaitingForCard"),
         (situation(**NEVER_GOOD, still=True, unschedulable=NO_MEMORY), "True", "Unschedulable"),
+        (situation(**NEVER_GOOD, still=True, unmounted=NO_CLAIM), "True", "VolumeNotReady"),
         (situation(**NEVER_GOOD, still=True), "True", "NoProgress"),
         (situation(**NEVER_GOOD), "False", "Moving"),
     ],

@@ -13,6 +13,7 @@ from unit.operator_core.builders import HASH, SILENT, draining_pod, pending_pod,
 
 NOW = 10_000.0
 NOBODY_KNOWS = Unknown(reason="Forbidden", message="no")
+NO_CLAIM = '0/1 nodes are available: persistentvolumeclaim "models" not found.'
 RESTARTED: dict[str, Any] = {"gate": False, "gate_reason": "ContainerRestarted"}
 
 
@@ -37,6 +38,10 @@ def test_the_deadline_follows_the_table(wanted_s: float | None, warmup: dict[str
         (starting_pod(scheduled_at=NOW - 600), True),
         (starting_pod(), False),
         (pending_pod(created_at=NOW - 9000), False),
+        (pending_pod(unschedulable_since=NOW - 599, unschedulable_message=NO_CLAIM), False),
+        (pending_pod(unschedulable_since=NOW - 600, unschedulable_message=NO_CLAIM), True),
+        (pending_pod(created_at=NOW - 600, unschedulable_message=NO_CLAIM), True),
+        (pending_pod(created_at=NOW - 600, unschedulable_message=NO_CLAIM, terminating=True), False),
         (serving_pod(scheduled_at=1.0), False),
         (serving_pod(scheduled_at=1.0, ready=False), False),
         (draining_pod(scheduled_at=1.0), False),
@@ -44,7 +49,7 @@ def test_the_deadline_follows_the_table(wanted_s: float | None, warmup: dict[str
         (starting_pod(scheduled_at=1.0, **RESTARTED, gate_since=NOW - 600), True),
     ],
 )
-def test_a_pod_is_late_from_its_node_or_its_restart(pod: ObservedPod, late: bool) -> None:
+def test_a_pod_is_late_from_its_node_or_its_restart_or_the_want_of_its_volume(pod: ObservedPod, late: bool) -> None:
     (marked,) = expectations.mark([pod], digests={}, files_at={}, cards=NOBODY_KNOWS, deadline_s=600.0, now=NOW)
     assert marked.overdue_s == (600.0 if late else 0.0)
 

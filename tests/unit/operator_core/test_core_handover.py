@@ -27,7 +27,7 @@ TO_REMOVE = SetDeletionCost(pod="old", uid="uid-old", cost=-1000)
 def said(
     waiting: tuple[ObservedPod, ...], *leaving: ObservedPod, actions: tuple[Action, ...] = (), **changes: Any
 ) -> str:
-    more: dict[str, Any] = {"previous": {}, "stepped_at": NOW - 5.0, "resource_name": CARD, **changes}
+    more: dict[str, Any] = {"previous": {}, "stepped_at": NOW - 5.0, "resource_name": CARD, "soon": False, **changes}
     return handover.words(waiting, (*waiting, *leaving), actions, drain_timeout_s=600.0, now=NOW, **more)
 
 
@@ -83,6 +83,12 @@ def test_a_card_whose_pod_is_gone_has_half_a_minute_to_come(ago_s: float, words:
 
 def test_a_card_that_was_never_announced_is_not_waited_for() -> None:
     assert said((WAITS,), stepped_at=NOW) == ""
+
+
+def test_an_old_pod_that_gives_way_soon_is_told_before_it_leaves() -> None:
+    words = "the new pod waits for a card; an old pod gives its own if none comes free within 60 s"
+    assert said((WAITS,), SERVES, soon=True) == words
+    assert said((WAITS,), DRAINS, soon=True) == SAID
 
 
 def test_pods_that_ask_for_no_card_wait_for_none() -> None:

@@ -20,6 +20,7 @@ CASE = Case(node="n", card="Ascend910-0", pod="p", since=NOW)
 
 REST: dict[str, Any] = {}
 MOVES: dict[str, Any] = {"complete": False}
+NO_CARD = MOVES | {"cardless": pending_pod("p")}
 NO_PLACE = MOVES | {"unschedulable": pending_pod("p")}
 NO_VOLUME = MOVES | {"unmounted": pending_pod("p", mount_words="no folder")}
 TROUBLE = MOVES | {"trouble": Trouble(reason="CrashLoop", message="m")}
@@ -40,6 +41,7 @@ SCALES = {
         (ILL, {}, 5.0),
         (REST, {"follows": True}, 5.0),
         (REST, {"acts": True}, 2.0),
+        (NO_CARD, {}, 5.0),
         (NO_PLACE, {}, 5.0),
         (NO_VOLUME, {}, 5.0),
         (TROUBLE, {}, 5.0),

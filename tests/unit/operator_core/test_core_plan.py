@@ -372,6 +372,50 @@ def test_a_folder_that_is_not_mounted_is_no_news_where_the_copy_in_it_is_still_t
     assert find(planned(seen, COPIED).status, "Progressing")["reason"] == reason
 
 
+NO_MEMORY = "0/1 nodes are available: 1 Insufficient memory."
+NO_CLAIM = '0/1 nodes are available: persistentvolumeclaim "models" not found.'
+
+
+@pytest.mark.parametrize("other", [NO_MEMORY, NO_CLAIM])
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
+def test_a_pod_that_lacks_a_card_is_told_beside_one_that_lacks_something_else(
+    other: str, first: str, second: str
+) -> None:
+    pods = (
+        pending_pod(first, revision_hash=HASH, unschedulable_message=other),
+        pending_pod(second, revision_hash=HASH),
+    )
+    said = find(planned(observed(pods=pods)).status, "WaitingForCard")
+    assert (said["status"], said["message"].split()[1]) == ("True", second)
+
+
+def test_a_pod_that_lacks_a_volume_takes_no_part_in_whose_card_is_handed_over() -> None:
+    pods = (
+        serving_pod("o", revision_hash="old", terminating=True),
+        pending_pod("a", revision_hash=HASH, unschedulable_since=NOW - 5, unschedulable_message=NO_CLAIM),
+        pending_pod("b", revision_hash=HASH, unschedulable_since=NOW - 5),
+    )
+    seen = observed(deployments=(deployment(2, HASH), deployment(0, "old")), pods=pods)
+    assert find(planned(seen).status, "WaitingForCard")["reason"] == "CardHandedOver"
+
+
+def test_an_old_pod_without_a_card_is_told_while_the_rollout_is_paused() -> None:
+    before = rest_status(lastGoodRevision="old", currentRevision="old")
+    grows = (serving_pod("o", revision_hash="old"), pending_pod("p", revision_hash="old"))
+    seen = observed(deployments=(deployment(0, HASH), deployment(2, "old")), pods=grows, status=before)
+    said = find(planned(seen, resource(replicas=2, rollout={"paused": True})).status, "WaitingForCard")
+    assert (said["status"], said["message"].split()[1]) == ("True", "p")
+
+
+def test_a_claim_that_is_not_there_is_told_although_a_copy_is_to_come_into_it() -> None:
+    spec = {"name": "qwen", "revision": "a", "source": {"demo": {}}, "prefetch": {"pvc": {"claimName": "models"}}}
+    copied = resource(model={**spec, "source": {"pvc": {"claimName": "share"}}})
+    hash_ = revision_hash(copied)
+    pods = (pending_pod("a", revision_hash=hash_, unschedulable_message=NO_CLAIM),)
+    seen = Observed(deployments=(deployment(1, hash_),), pods=pods, service_exists=True, service_matches=True)
+    assert find(planned(seen, copied).status, "Progressing")["reason"] == "VolumeNotReady"
+
+
 def test_labels_that_a_deployment_lost_are_put_back_and_its_pods_stay() -> None:
     lost = {"imageedit.dev/deployment": "edit"}
     unlabelled = tuple(replace(item, labels_lost=lost) for item in observed().deployments)

@@ -95,13 +95,16 @@ def test_strategy_surge_waits_for_the_card_and_says_so() -> None:
     assert model.condition("Ready")["status"] == "True"
 
 
+@pytest.mark.parametrize("cards_known", [True, False])
 @pytest.mark.parametrize(("replicas", "strategy"), [(1, "Auto"), (2, "Auto"), (2, "InPlace")])
-def test_a_rollout_that_frees_the_card_itself_asks_nobody_for_one(replicas: int, strategy: str) -> None:
-    model = cluster(replicas=replicas, cards=replicas, strategy=strategy, load=True)
+def test_a_rollout_that_frees_the_card_itself_asks_nobody_for_one(
+    replicas: int, strategy: str, cards_known: bool
+) -> None:
+    model = cluster(replicas=replicas, cards=replicas, strategy=strategy, load=True, cards_known=cards_known)
     model.settle()
     model.roll_to("b")
     said = set()
-    for _ in range(120):
+    for _ in range(180):
         model.tick()
         said.add((model.condition("WaitingForCard")["status"], model.condition("WaitingForCard")["reason"]))
     assert said == {("False", "Scheduled"), ("False", "CardHandedOver")}
@@ -135,7 +138,7 @@ def told(model: Cluster, *reasons: str) -> list[str]:
     return [event.reason for event in dict.fromkeys(model.events) if event.reason in reasons]
 
 
-@pytest.mark.parametrize("behaviour", ["good", "crash", "check"])
+@pytest.mark.parametrize("behaviour", ["good", "crash", "claim"])
 @pytest.mark.parametrize("ticks", [1, 3, 5, 8])
 @pytest.mark.parametrize(("replicas", "cards"), [(1, 1), (2, 2), (2, 3)])
 def test_going_back_before_the_new_revision_was_complete_tells_that_the_rollout_ended(

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from imageedit_operator.core.observed import ObservedPod
-from imageedit_operator.core.pods import trouble
-from unit.operator_core.builders import OLD, SILENT, draining_pod, known, serving_pod, starting_pod
+from imageedit_operator.core.pods import ADVICE, CLAIM_ADVICE, trouble, volume_message
+from unit.operator_core.builders import OLD, SILENT, draining_pod, known, pending_pod, serving_pod, starting_pod
+
+NO_CLAIM = '0/1 nodes are available: persistentvolumeclaim "models" not found. preemption: none'
 
 GONE: dict[str, Any] = {"started": False, "container_id": "", "report": SILENT}
 
@@ -59,6 +61,9 @@ ROWS: list[tuple[ObservedPod, str | None]] = [
     (starting_pod(overdue_s=600.0), "WarmupTimeout"),
     (starting_pod(**GONE, overdue_s=600.0, mount_words="no folder"), "VolumeNotReady"),
     (starting_pod(**GONE, mount_words="no folder"), None),
+    (pending_pod(unschedulable_message=NO_CLAIM, overdue_s=600.0), "VolumeNotReady"),
+    (pending_pod(unschedulable_message=NO_CLAIM), None),
+    (pending_pod(), None),
     (starting_pod(overdue_s=600.0, report=known()), None),
     (starting_pod(**GONE, overdue_s=600.0), "WarmupTimeout"),
     (starting_pod(overdue_s=600.0, last_exit_code=137), "CrashLoop"),
@@ -80,6 +85,25 @@ def test_the_message_has_the_pods_own_words_and_what_to_do() -> None:
     assert found.message == (
         "pod pod-1: no checkpoint under /models/q; check spec.model.source: the checkpoint must lie there"
     )
+
+
+@pytest.mark.parametrize(
+    ("pod", "message"),
+    [
+        (
+            pending_pod(unschedulable_message=NO_CLAIM),
+            f'pod pod-1: the scheduler says: persistentvolumeclaim "models" not found; {CLAIM_ADVICE}',
+        ),
+        (
+            starting_pod(mount_words="no folder /models."),
+            f"pod pod-1: node node-1 says: no folder /models; {ADVICE['VolumeNotReady']}",
+        ),
+        (pending_pod(), ""),
+        (serving_pod(), ""),
+    ],
+)
+def test_a_volume_that_is_not_there_is_told_with_what_to_do(pod: ObservedPod, message: str) -> None:
+    assert volume_message(pod) == message
 
 
 def test_an_exit_without_words_is_told_by_its_code() -> None:

@@ -167,6 +167,26 @@ def test_old_pods_drain_by_the_table(row: Row) -> None:
     assert (len(drains(made)), made.mode) == (row.leaving, row.mode)
 
 
+@pytest.mark.parametrize(
+    ("row", "soon"),
+    [
+        (Row(new=[waiting()], cards=UNKNOWN, leaving=0, mode=""), True),
+        (Row(new=[waiting()], cards=free(1), leaving=0, mode=""), True),
+        (Row(new=[waiting()], cards=free(0), leaving=1, mode=""), False),
+        (Row(new=[waiting(NOW - 60)], leaving=1, mode=""), False),
+        (Row(new=[waiting()], olds=[old("a"), LEAVING], leaving=0, mode=""), False),
+        (Row(new=[waiting()], olds=[old("a")], leaving=0, mode=""), False),
+        (Row(new=[waiting()], olds=[old(n, cards={"other/card": 1}) for n in "ab"], leaving=0, mode=""), False),
+        (Row(new=[no_volume()], leaving=0, mode=""), False),
+        (Row(new=[starting_pod("n")], leaving=0, mode=""), False),
+        (Row(new=[pending_pod("n", unschedulable=False)], leaving=0, mode=""), False),
+        (Row(strategy="Surge", new=[waiting()], leaving=0, mode=""), False),
+    ],
+)
+def test_an_old_pod_gives_way_soon_by_the_table(row: Row, soon: bool) -> None:
+    assert stepped(fleet(row.new, row.olds), strategy=row.strategy, cards=row.cards).soon is soon
+
+
 def test_a_step_just_made_gives_the_replacement_time_to_take_the_card() -> None:
     seen = fleet([waiting(NOW - 900)], BOTH)
     assert drains(stepped(seen, cards=free(1), stepped_at=NOW - 59)) == []

@@ -148,6 +148,16 @@ async def test_cards_that_other_resources_wait_for_are_claimed() -> None:
     assert (answer.value.free, answer.value.claimed) == (4, 2)
 
 
+async def test_a_pod_whose_claim_is_not_there_takes_no_card_from_others() -> None:
+    stuck = waiting("other", cards=2)
+    words = '0/1 nodes are available: persistentvolumeclaim "models" not found.'
+    unplaced = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
+    stuck["status"]["conditions"] = [unplaced]
+    answer = await CardBook(with_cards(node(cards=4), stuck), clock=Clock()).read(resource=CARD, count=1)
+    assert isinstance(answer, Known)
+    assert (answer.value.free, answer.value.claimed) == (4, 0)
+
+
 async def test_who_else_holds_the_cards_is_named_once() -> None:
     def of(pod: Manifest, name: str, **labels: str) -> Manifest:
         return {**pod, "metadata": {"namespace": "team", "name": name, "labels": labels}}

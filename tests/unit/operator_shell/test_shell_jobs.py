@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from imageedit_operator.core.pods import CLAIM_ADVICE
 from imageedit_operator.core.resource import parse
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.client import JOBS, PODS, Manifest
@@ -110,6 +111,8 @@ def test_a_failed_job_says_what_its_newest_pod_said_last(pods: list[Manifest], s
 
 
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+NOT_FOUND = 'persistentvolumeclaim "copies" not found'
+NO_CLAIM = {**UNSCHEDULABLE, "message": f"0/1 nodes are available: {NOT_FOUND}."}
 NO_IMAGE = "its image cannot be pulled; check spec.server.image and the node's access to its registry"
 
 
@@ -122,6 +125,7 @@ NO_IMAGE = "its image cannot be pulled; check spec.server.image and the node's a
         ({"state": {"waiting": {"reason": "ContainerCreating"}}}, ""),
         ({"state": {"running": {}}}, ""),
         ({"conditions": [UNSCHEDULABLE], "containerStatuses": []}, "Unschedulable: 0/1 nodes"),
+        ({"conditions": [NO_CLAIM], "containerStatuses": []}, f"VolumeNotReady: {NOT_FOUND}; {CLAIM_ADVICE}"),
         ({"conditions": [{"type": "PodScheduled", "status": "True"}]}, ""),
     ],
 )

@@ -38,6 +38,7 @@ from imageedit_operator.core.pods import holds_card, is_active, is_serving
 from imageedit_operator.core.prefetch_job import COPY_LABEL, NODE_UID
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.situation import work_s
+from imageedit_operator.core.unplaced import could_get_room, seeks
 
 SOME_NODE = "of a new pod"
 """Stands for the node that a pod gets, where nobody may know them."""
@@ -66,6 +67,8 @@ class Model:
     _warm_at: dict[str, float] = field(default_factory=dict)
     _idle_at: dict[str, float] = field(default_factory=dict)
     _gone_at: dict[str, float] = field(default_factory=dict)
+    _without: dict[str, str] = field(default_factory=dict)
+    """By revision, the scheduler's words for pods that find no place whatever leaves: nobody mends that here."""
     _names: int = 0
     _others: int = 0
     """Cards that are not ours to give."""
@@ -76,6 +79,9 @@ class Model:
         self.deployments = {item.name: item for item in self.observed.deployments}
         self.pods = {pod.uid: pod for pod in self.observed.pods}
         self.jobs = {job.name: _copied(job) for job in self.observed.jobs}
+        for pod in self.observed.pods:
+            if seeks(pod) and not could_get_room(pod):
+                self._without[pod.revision_hash] = pod.unschedulable_message
         for pod in self.pods.values():
             if pod.terminating:
                 self._gone_at[pod.uid] = self.now + GONE_AFTER_S
@@ -226,9 +232,11 @@ class Model:
         each = cards_per_pod(self.resource)
         if pod.node or pod.terminating or not is_active(pod):
             return pod
-        if each and self._free() < each:
-            since = pod.unschedulable_since or self.now
+        words = self._without.get(pod.revision_hash, "")
+        if not words and each and self._free() < each:
             words = f"Insufficient {self.resource.accelerator.extended_resource}"
+        if words:
+            since = pod.unschedulable_since or self.now
             return replace(pod, unschedulable=True, unschedulable_since=since, unschedulable_message=words)
         self._warm_at[pod.uid] = self.now + self.warmup_s
         placed = replace(pod, node=self._node(), unschedulable=False, unschedulable_message="", scheduled_at=self.now)

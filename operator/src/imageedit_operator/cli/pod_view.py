@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from imageedit_operator.core.observed import Known, ObservedPod
-from imageedit_operator.core.pods import is_draining, is_over, is_serving, trouble
+from imageedit_operator.core.pods import is_draining, is_over, is_serving, trouble, volume_message
+from imageedit_operator.core.unplaced import seeks, volume_words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,7 +32,7 @@ def pod_view(pod: ObservedPod, *, now: float) -> PodView:
     return PodView(
         name=pod.name,
         state=state(pod),
-        trouble=fault.message if fault is not None else pod.unschedulable_message,
+        trouble=fault.message if fault is not None else volume_message(pod) or pod.unschedulable_message,
         node=pod.node,
         cards=dict(pod.cards or {}),
         age_s=max(0.0, now - pod.created_at),
@@ -47,6 +48,7 @@ def pod_view(pod: ObservedPod, *, now: float) -> PodView:
 # | chosen to leave                                | Draining          |
 # | waiting does not cure it                       | the fault's reason|
 # | gets requests                                  | Warm              |
+# | the scheduler finds no volume for its claims   | VolumeNotReady    |
 # | the scheduler finds no place                   | WaitingForPlace   |
 # | no node yet                                    | Scheduling        |
 # | its server runs                                | WarmingUp         |
@@ -64,8 +66,8 @@ def state(pod: ObservedPod) -> str:  # noqa: PLR0911 - one return a row
         return fault.reason
     if is_serving(pod):
         return "Warm"
-    if pod.unschedulable and not pod.node:
-        return "WaitingForPlace"
+    if seeks(pod):
+        return "VolumeNotReady" if volume_words(pod) else "WaitingForPlace"
     if not pod.node:
         return "Scheduling"
     return "WarmingUp" if pod.started else "Starting"

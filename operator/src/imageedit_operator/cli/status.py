@@ -61,7 +61,7 @@ class _Looked:
         except InvalidResource as error:
             return Unknown(reason="InvalidSpec", message=str(error))
         if not accelerator.extended_resource:
-            return Unknown(reason="NoCardAsked", message="pods ask for no card")
+            return Unknown(reason="NoCardAsked", message="pods request no card by the name of a resource")
         return await self._cards.read(
             resource=accelerator.extended_resource, count=accelerator.count, place=accelerator.place()
         )

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from imageedit_operator.core.pod_words import card_words
 from imageedit_operator.core.pods import ADVICE
 from imageedit_operator.core.progress import (
     Answer,
     Situation,
-    card_words,
     progressing,
     rollout_stuck,
-    waits_for_card,
 )
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.stored import find, timestamp
@@ -116,21 +115,35 @@ def _degraded(situation: Situation) -> Answer:
     fault = situation.degraded or situation.trouble
     if fault is not None:
         return Answer(status=True, reason=fault.reason, message=fault.message)
-    return Answer(status=False, reason="NoFault", message="no fault is known")
+    return Answer(status=False, reason="NoFault", message="no fault is known that waiting does not cure")
 
 
 # | first that fits                                    | status | reason         |
-# | pods ask for no card                               | False  | NoCardAsked    |
-# | no pod lacks one                                   | False  | Scheduled      |
+# | pods ask for no card, or claim devices             | False  | NoCardAsked    |
 # | a pod of ours leaves, and its card goes to the pod | False  | CardHandedOver |
-# | else: somebody must free one                       | True   | WaitingForCard |
+# | a pod lacks one: somebody must free it             | True   | WaitingForCard |
+# | a pod lacks a volume                               | False  | VolumeNotReady |
+# | a pod lacks something else                         | False  | Unschedulable  |
+# | else                                               | False  | Scheduled      |
+# That a pod has no place does not say that a card is missing: only the scheduler's words or the count of cards do.
 def _waiting_for_card(situation: Situation) -> Answer:
     if not situation.resource_name:
-        return Answer(status=False, reason="NoCardAsked", message="pods ask for no card")
-    if situation.unschedulable is not None and waits_for_card(situation):
+        return Answer(status=False, reason="NoCardAsked", message="pods request no card by the name of a resource")
+    if situation.cardless is not None:
         if situation.handed:
             return Answer(status=False, reason="CardHandedOver", message=situation.handed)
-        return Answer(status=True, reason="WaitingForCard", message=card_words(situation, situation.unschedulable))
+        return Answer(
+            status=True,
+            reason="WaitingForCard",
+            message=card_words(situation.cardless, situation.resource_name, situation.holders),
+        )
+    for reason, pod, what in (
+        ("VolumeNotReady", situation.unmounted, "its volumes"),
+        ("Unschedulable", situation.unschedulable, "a place"),
+    ):
+        if pod is not None and not pod.node:
+            words = f"pod {pod.name} waits for {what}, and nobody says that a card is missing"
+            return Answer(status=False, reason=reason, message=words)
     return Answer(status=False, reason="Scheduled", message="no pod waits for a card")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
 from imageedit_operator.core.pods import is_live, is_serving
+from imageedit_operator.core.unplaced import volume_words
 
 FIRST_DEADLINE_S = 3600.0
 """Nothing was measured yet: an image of many gigabytes and a checkpoint of fifty may have to come first."""
@@ -68,8 +69,14 @@ def _is_lost(pod: ObservedPod, cards: Known[CardLedger] | Unknown) -> bool:
     return pod.node not in cards.value.ready_nodes and not pod.ready and not isinstance(pod.report, Known)
 
 
+# | the pod                                     | its time runs                                               |
+# | is not live, serves, or its gate is open    | not                                                         |
+# | has no node, for its claims have no volume  | since the scheduler said so                                 |
+# | has none for another reason                 | not: others must give it a place                            |
+# | has one                                     | since then, its files are there, or a warm container ended  |
 def _is_overdue(pod: ObservedPod, files_at: float, deadline_s: float, now: float) -> bool:
-    """The time runs from its node, from its files there, or from the moment at which a warm container restarted."""
+    if volume_words(pod) and is_live(pod):
+        return now - (pod.unschedulable_since or pod.created_at) >= deadline_s
     if not is_live(pod) or not pod.node or pod.scheduled_at <= 0 or is_serving(pod) or pod.gate is True:
         return False
     since = max(pod.scheduled_at, files_at, pod.gate_since if pod.gate is False else 0.0)

@@ -21,6 +21,7 @@ SETTLING_S = 30.0
 # | none                | any                                  | nothing to say                         |
 # | some                | as many, or more                     | the first pod that leaves              |
 # | some                | fewer, or those take too long        | nothing: somebody must free a card     |
+# | some                | none yet, an old pod gives way soon  | that, and when                         |
 # | some                | fewer now, announced half a minute   | as announced: the scheduler gives it   |
 # |                     | ago, and nothing moved since         | out now                                |
 # Too long is longer than the drain timeout and the margin after it, from when the one waits and the other drains.
@@ -33,11 +34,13 @@ def words(
     resource_name: str,
     drain_timeout_s: float,
     stepped_at: float,
+    soon: bool,
     now: float,
 ) -> str:
-    """Whose card the `waiting` pods get; empty where no card of ours comes free for each of them.
+    """Whose card the `waiting` pods get, which lack one; empty where no card of ours comes free for each of them.
 
-    `stepped_at` is when the rollout moved last; a pod that is gone is such a move.
+    `stepped_at` is when the rollout moved last; a pod that is gone is such a move. `soon` says that an old pod is to
+    give way to the one that waits.
     """
     since = placement.unschedulable_since(waiting)
     if since is None or not resource_name:
@@ -51,9 +54,12 @@ def words(
         and placement.gives_way([pod], resource_name=resource_name)
         and now - max(since, _draining_since(pod)) < patience_s
     ]
-    if len(leaving) >= sum(pod.unschedulable and not pod.node for pod in waiting):
+    if len(leaving) >= len(waiting):
         first = min(leaving, key=lambda pod: pod.name)
         return f"the new pod waits for the card of {first.name}, which {_how(first, chosen)}"
+    if soon:
+        grace_s = placement.UNSCHEDULABLE_GRACE_S
+        return f"the new pod waits for a card; an old pod gives its own if none comes free within {grace_s:.0f} s"
     announced = find(previous, "WaitingForCard")
     if announced.get("reason") == REASON and now - stepped_at < SETTLING_S:
         return str(announced.get("message", ""))

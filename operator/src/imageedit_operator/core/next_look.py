@@ -38,7 +38,7 @@ def after_s(found: Situation, *, acts: bool, leaving: bool, follows: bool, remem
     if found.complete and not acts:
         at_rest = found.decision is None and found.degraded is None and not follows
         return RESTING_S if at_rest else WATCHING_S
-    waits = found.unschedulable is not None or found.unmounted is not None
+    waits = any(pod is not None for pod in (found.cardless, found.unschedulable, found.unmounted))
     stuck = found.trouble is not None or waits or found.hold is not None
     if stuck and not leaving and not acts:
         return WATCHING_S

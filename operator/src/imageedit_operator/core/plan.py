@@ -14,12 +14,15 @@ from imageedit_operator.core import (
     manifests,
     next_look,
     outlook,
+    placement,
     refusals,
+    rollout,
     situation,
     status,
     sweep,
     target,
     template,
+    unplaced,
     unwritten,
 )
 from imageedit_operator.core.actions import Action, DeletePod, Plan, ScaleDeployment, SetGate
@@ -83,14 +86,16 @@ def _situation(
 ) -> Situation:
     unfit = template.trouble(observed.template_refusal) if seen.bare is not None else None
     uncopied = seen.copies.trouble if seen.held is not None and seen.held.reason == "Prefetching" else None
+    cardless = _cardless(observed, seen)
     handed = handover.words(
-        seen.pods.wanted.live if seen.pods is not None else (),
+        cardless,
         seen.ours,
         actions,
         observed.status,
         resource_name=seen.terms.resource_name,
         drain_timeout_s=resource.rollout.drain_timeout_s,
         stepped_at=seen.followed.stepped_at,
+        soon=seen.step.soon,
         now=now,
     )
     return situation.read(
@@ -108,11 +113,22 @@ def _situation(
         degraded=seen.ill.trouble or sweep.trouble(seen.ours) or refusals.first(seen.groups),
         ours=seen.ours,
         intact=intact.answer(resource, observed, seen.hash_, seen.conflict),
+        cardless=cardless,
         handed=handed,
         cards=observed.cards,
         now=now,
         copying=bool(seen.copies.missing),
     )
+
+
+def _cardless(observed: Observed, seen: Outlook) -> tuple[ObservedPod, ...]:
+    """Pods that find no card: of the wanted revision, and of older ones too where these are to grow."""
+    if seen.pods is None:
+        return ()
+    grow = rollout.stands(seen.pods, seen.terms, wanted=seen.wanted)
+    pods = (*seen.pods.wanted.live, *(seen.pods.old_pods if grow else ()))
+    none_free = placement.free_pods(observed.cards, seen.terms.cards_per_pod) == 0
+    return tuple(pod for pod in pods if unplaced.lacks_card(pod, seen.terms.resource_name, none_free=none_free))
 
 
 def _facts(

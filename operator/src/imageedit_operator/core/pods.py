@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from imageedit_operator.core.device_faults import refine
 from imageedit_operator.core.observed import Known, ObservedPod, WarmReport
+from imageedit_operator.core.unplaced import volume_words
 
 DRAINING = "Draining"
 """Gate reason of a pod that drains. It is the drain's only memory, and it is sticky."""
@@ -41,6 +42,9 @@ ADVICE = {
     "WarmupTimeout": "read the pod's log and events, or raise spec.rollout.progressDeadline",
     "WrongRevision": "the pod runs another revision than its label says; delete the pod",
 }
+
+CLAIM_ADVICE = "kubectl get pvc must show the claim, and as Bound: make it, or correct its name in the spec"
+"""Of claims that keep a pod from any node."""
 
 REFUSALS = frozenset({"CheckFailed", "WrongRevision", "DigestMismatch"})
 """Gate reasons of a pod that is up and must not serve."""
@@ -117,6 +121,8 @@ def gate_container(message: str) -> str:
 # | exited with an error before, not warm since    | the exit message's reason, or CrashLoop |
 # | longer on its node than the deadline, and its  | VolumeNotReady                          |
 # | volumes cannot be mounted                      |                                         |
+# | longer without a place than the deadline, for  | VolumeNotReady                          |
+# | want of a volume                               |                                         |
 # | longer on its node than the deadline           | WarmupTimeout                           |
 def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a row
     """What keeps this pod from serving that waiting alone does not cure."""
@@ -139,16 +145,23 @@ def trouble(pod: ObservedPod) -> Trouble | None:  # noqa: PLR0911 - one return a
         return _named(pod, pod.gate_reason, pod.gate_message.partition(": ")[2])
     if pod.last_exit_code:
         return _exited(pod)
-    if pod.overdue_s and pod.mount_words:
-        return Trouble(reason="VolumeNotReady", message=mount_message(pod))
+    if pod.overdue_s and volume_message(pod):
+        return Trouble(reason="VolumeNotReady", message=volume_message(pod))
     if pod.overdue_s:
         return _named(pod, "WarmupTimeout", f"is not warm within {pod.overdue_s:.0f} s on its node")
     return None
 
 
-def mount_message(pod: ObservedPod) -> str:
-    """What keeps the pod from its volumes, and what to do."""
-    return _named(pod, "VolumeNotReady", f"node {pod.node} says: {pod.mount_words}").message
+# | the pod                                | what is said                               |
+# | has a node, which gives it no volume   | the node's words, and what a volume needs  |
+# | has none, for its claims have no volume| the scheduler's, and what a claim needs    |
+# | else                                   | nothing                                    |
+def volume_message(pod: ObservedPod) -> str:
+    """What keeps the pod from its volumes, and what to do; empty when nothing is known to."""
+    if pod.mount_words:
+        return _named(pod, "VolumeNotReady", f"node {pod.node} says: {pod.mount_words}").message
+    words = volume_words(pod)
+    return f"pod {pod.name}: the scheduler says: {words}; {CLAIM_ADVICE}" if words else ""
 
 
 def _of_report(pod: ObservedPod, report: WarmReport) -> Trouble | None:

@@ -8,10 +8,12 @@ from typing import Any
 
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed import ObservedPod
-from imageedit_operator.core.pods import Trouble, mount_message
+from imageedit_operator.core.pod_words import card_words, lost_words, place_words, unbegun_words
+from imageedit_operator.core.pods import Trouble, volume_message
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.stored import find
 from imageedit_operator.core.target import Failure
+from imageedit_operator.core.unplaced import could_get_room
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,8 +43,10 @@ class Situation:
     expected_drain_s: float
     expected_warmup_s: float | None
     trouble: Trouble | None
+    cardless: ObservedPod | None
+    """A pod of the wanted revision that finds no card."""
     unschedulable: ObservedPod | None
-    """A pod of the wanted revision that the scheduler finds no place for."""
+    """A pod of the wanted revision that the scheduler finds no place for, for another reason than card or volume."""
     lost: ObservedPod | None
     """A pod of the wanted revision whose node is not ready or gone."""
     resource_name: str
@@ -54,7 +58,9 @@ class Situation:
     unbegun: ObservedPod | None = None
     """A pod of the wanted revision that has a node, and for a minute no container."""
     unmounted: ObservedPod | None = None
-    """A pod of the wanted revision whose node cannot give it its volumes."""
+    """A pod of the wanted revision that its node cannot give its volumes, or no node, for its claims have none."""
+    placed: bool = True
+    """A pod of the wanted revision has a node."""
     scaled_by: str = ""
     """Who writes `spec.replicas` through the scale subresource."""
     children: Answer = field(
@@ -62,7 +68,7 @@ class Situation:
     )
     """Whether the children are as the operator wrote them."""
     handed: str = ""
-    """Whose card the pods without a place get, who is leaving; empty where no card of ours comes free for them."""
+    """Whose card the pods without one get, who leaves or soon will; empty where none of ours comes free for them."""
     degraded: Trouble | None = None
     """What is wrong although pods may serve: a sick card, a kubelet that refuses pods."""
 
@@ -90,14 +96,16 @@ class Answer:
 # | a sick card or a refused pod, and not rolling| True   | the fault's                   |
 # | no pod is warm, by plan                      | True   | PlannedReplacement            |
 # | paused                                       | False  | Paused                        |
-# | copies of the model are not there yet        | True   | Prefetching                   |
+# | copies of the model are not there yet, and   | True   | Prefetching                   |
+# | no pod's volumes are missing for that        |        |                               |
 # | the canary is warm and holds                 | True   | CanaryHold                    |
 # | a new pod's node is lost                     | True   | NodeLost                      |
-# | a new pod's volumes cannot be mounted        | True   | VolumeNotReady                |
+# | a new pod's volumes are not there            | True   | VolumeNotReady                |
 # | rolling back                                 | True   | RollingBack                   |
-# | rolling, strategy Surge, no card             | True   | WaitingForCard                |
+# | rolling, no node for a pod, whatever leaves  | True   | Unschedulable                 |
+# | rolling by Surge, no card, none comes        | True   | WaitingForCard                |
 # | rolling                                      | True   | RollingOut                    |
-# | no place for a pod yet: another's card comes | True   | CardHandedOver                |
+# | no card for a pod yet: another's comes       | True   | CardHandedOver                |
 # | no place for a pod: the card, something else | True   | WaitingForCard, Unschedulable |
 # | pods drain to leave                          | True   | ScalingDown                   |
 # | else                                         | True   | Starting                      |
@@ -115,7 +123,7 @@ def progressing(  # noqa: PLR0911, PLR0912 - one return a row
         return Answer(status=True, reason=situation.degraded.reason, message=situation.degraded.message)
     if situation.outage:
         return _planned(situation, previous)
-    if situation.hold is not None and situation.mode in _HELD:
+    if situation.hold is not None and situation.mode in _HELD and not _copies_in_vain(situation):
         paused = situation.mode == "Paused"
         return Answer(status=not paused, reason=situation.hold.reason, message=situation.hold.message)
     if situation.lost is not None:
@@ -124,17 +132,26 @@ def progressing(  # noqa: PLR0911, PLR0912 - one return a row
         return _not_mounted(situation.unmounted)
     if situation.failure is not None:
         return Answer(status=True, reason="RollingBack", message=f"{_failed(situation.failure)}; {_back(situation)}")
-    if situation.rolling and situation.mode == "Surge" and waits_for_card(situation) and not situation.handed:
-        return Answer(status=True, reason="WaitingForCard", message=_WAITS)
+    no_place = _no_place(situation)
+    if situation.rolling and no_place is not None and _is_out_of_place(situation):
+        return no_place
+    if situation.rolling and situation.mode == "Surge" and situation.cardless is not None and not situation.handed:
+        auto = situation.strategy == "Auto"
+        return Answer(
+            status=True,
+            reason="WaitingForCard",
+            message=card_words(situation.cardless, situation.resource_name, situation.holders) if auto else _WAITS,
+        )
     if situation.rolling:
         return Answer(status=True, reason="RollingOut", message=_towards(situation))
-    if situation.unschedulable is not None:
-        return _no_place(situation, situation.unschedulable)
+    if no_place is not None:
+        return no_place
     if situation.shrinking:
         return Answer(status=True, reason="ScalingDown", message="pods finish what they accepted before they leave")
     if situation.unbegun is not None:
-        return Answer(status=True, reason="Starting", message=_unbegun(situation.unbegun))
-    return Answer(status=True, reason="Starting", message="pods load the model and warm every size")
+        return Answer(status=True, reason="Starting", message=unbegun_words(situation.unbegun))
+    words = "pods load the model and warm every size" if situation.placed else "pods wait to be placed on nodes"
+    return Answer(status=True, reason="Starting", message=words)
 
 
 # | first that fits                                        | status | reason                                       |
@@ -156,9 +173,9 @@ def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return
         return Answer(status=True, reason=situation.trouble.reason, message=situation.trouble.message)
     if situation.hold is not None and situation.mode in _HELD:
         return Answer(status=False, reason=situation.hold.reason, message=situation.hold.message)
-    if situation.still and situation.unschedulable is not None:
-        place = _no_place(situation, situation.unschedulable)
-        return Answer(status=True, reason=place.reason, message=place.message)
+    no_place = _no_place(situation)
+    if situation.still and no_place is not None:
+        return no_place
     if situation.still and situation.unmounted is not None:
         return _not_mounted(situation.unmounted)
     if situation.still:
@@ -168,8 +185,13 @@ def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return
 
 
 def _not_mounted(pod: ObservedPod) -> Answer:
-    """Nodes try again by themselves: it is under way until the pod's time is over."""
-    return Answer(status=True, reason="VolumeNotReady", message=mount_message(pod))
+    """Nodes and the scheduler try again by themselves: it is under way until the pod's time is over."""
+    return Answer(status=True, reason="VolumeNotReady", message=volume_message(pod))
+
+
+def _copies_in_vain(situation: Situation) -> bool:
+    """A copy is waited for that cannot come: its claim has no volume."""
+    return situation.mode == "Prefetch" and situation.unmounted is not None
 
 
 def _complete(situation: Situation) -> Answer:
@@ -179,9 +201,6 @@ def _complete(situation: Situation) -> Answer:
     words = f"all pods serve revision {situation.hash}" if situation.wanted else "no pods are wanted"
     return Answer(status=False, reason="Complete", message=words)
 
-
-MOST_NAMED = 3
-"""Holders of cards that a message names."""
 
 _RETRY = "change the spec, or the annotation imageedit.dev/restarted-at, to try again"
 
@@ -217,16 +236,10 @@ def _planned(situation: Situation, previous: Mapping[str, Any]) -> Answer:
 
 
 def _towards(situation: Situation) -> str:
-    words = f"to revision {situation.hash}: {_HOW[situation.mode]}"
-    return words if situation.unbegun is None else f"{words}; {_unbegun(situation.unbegun)}"
-
-
-def _unbegun(pod: ObservedPod) -> str:
-    """The kubelet tells of a slow pull, and of a volume that it cannot mount, in the pod's events alone."""
-    return (
-        f"pod {pod.name} has no running container yet: node {pod.node} pulls its image or cannot mount a volume; "
-        f"kubectl describe pod {pod.name} says which"
-    )
+    # Where an old pod is to leave its card to the replacement, that one is not warm before.
+    how = situation.handed if situation.mode == "Surge" and situation.handed else _HOW[situation.mode]
+    words = f"to revision {situation.hash}: {how}"
+    return words if situation.unbegun is None else f"{words}; {unbegun_words(situation.unbegun)}"
 
 
 def _failed(failure: Failure) -> str:
@@ -237,41 +250,22 @@ def _back(situation: Situation) -> str:
     return f"going back to revision {situation.hash}" if not situation.complete else f"back at {situation.hash}"
 
 
-def waits_for_card(situation: Situation) -> bool:
-    """Whether the pod without a place lacks a card, and not something else."""
-    pod = situation.unschedulable
-    if pod is None or not situation.resource_name:
-        return False
-    return not pod.unschedulable_message or situation.resource_name in pod.unschedulable_message
-
-
-def _no_place(situation: Situation, pod: ObservedPod) -> Answer:
-    if waits_for_card(situation):
+def _no_place(situation: Situation) -> Answer | None:
+    if situation.cardless is not None:
         if situation.handed:
             return Answer(status=True, reason="CardHandedOver", message=situation.handed)
-        return Answer(status=True, reason="WaitingForCard", message=card_words(situation, pod))
-    message = f"pod {pod.name}: {pod.unschedulable_message}"
-    return Answer(status=True, reason="Unschedulable", message=message)
+        return Answer(
+            status=True,
+            reason="WaitingForCard",
+            message=card_words(situation.cardless, situation.resource_name, situation.holders),
+        )
+    pod = situation.unschedulable
+    if pod is None:
+        return None
+    return Answer(status=True, reason="Unschedulable", message=place_words(pod))
 
 
-def card_words(situation: Situation, pod: ObservedPod) -> str:
-    """What to do for a pod that finds no card."""
-    held = f", which {_named(situation.holders)}" if situation.holders else ""
-    return f"pod {pod.name} waits for {situation.resource_name}{held}; free a card, add a node or lower the replicas"
-
-
-# | holders          | words                    |
-# | one              | A holds                  |
-# | two or three     | A, B and C hold          |
-# | more             | A, B, C and others hold  |
-def _named(holders: tuple[str, ...]) -> str:
-    named = [*holders[:MOST_NAMED], *(["others"] if len(holders) > MOST_NAMED else [])]
-    return f"{named[0]} holds" if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]} hold"
-
-
-def lost_words(pod: ObservedPod) -> str:
-    """What happens to a pod on a lost node."""
-    return (
-        f"pod {pod.name} is on node {pod.node}, which is not ready or gone; it is replaced once it is evicted "
-        "(5 minutes by default) or deleted"
-    )
+def _is_out_of_place(situation: Situation) -> bool:
+    """No pod that leaves makes room for the new one, and no card is what it lacks."""
+    pod = situation.unschedulable
+    return situation.cardless is None and pod is not None and not could_get_room(pod)

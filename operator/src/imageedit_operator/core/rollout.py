@@ -42,6 +42,8 @@ class Step:
     """Steady, Surge, InPlace, Recreate, Template, Stopped, Paused, Prefetch or Canary."""
     outage: bool = False
     """This step drains the last warm pod before its replacement is warm."""
+    soon: bool = False
+    """An old pod gives way to the replacement once that has found no card for the grace time."""
 
 
 # | strategy | the replacement                          | old pods that may drain now                         |
@@ -125,6 +127,7 @@ def _advance(fleet: Fleet, terms: Terms, *, wanted: int, now: float) -> Step:
         actions=tuple(actions),
         mode=_mode(fleet, terms.strategy, wanted=wanted, blocked=blocked),
         outage=wanted > 0 and goes_dark,
+        soon=not blocked and _gives_way_soon(fleet, terms, wanted=wanted),
     )
 
 
@@ -145,6 +148,22 @@ def _may_drain(fleet: Fleet, terms: Terms, *, wanted: int, blocked: bool, now: f
         exists = fleet.wanted.usable > 0 and placement.may_be_placed(fleet.wanted.live)
         in_place = in_place or (exists and fleet.wanted.usable + old > wanted)
     return min(old, 1) if in_place else 0
+
+
+# | strategy | the replacement                       | old pods                                 | soon |
+# | Auto     | finds no place, its grace time runs   | one could give way, and none is missing  | yes  |
+# | Auto     | finds no place, its grace time runs   | one leaves, or is missing, or none helps | no   |
+# | Auto     | has its place, or nobody looked       | any                                      | no   |
+# | other    | any                                   | any                                      | no   |
+# Where one is missing already the next one stays as long as it can: somebody had better free a card.
+def _gives_way_soon(fleet: Fleet, terms: Terms, *, wanted: int) -> bool:
+    """Whether an old pod gives way to the replacement that seeks a place, once its grace time is over."""
+    if terms.strategy != "Auto" or placement.unschedulable_since(fleet.wanted.live) is None:
+        return False
+    if fleet.draining or fleet.terminating or placement.starting(fleet.wanted.live):
+        return False
+    missing = fleet.serving + len(fleet.old_serving) < wanted
+    return not missing and placement.gives_way(fleet.old_live, resource_name=terms.resource_name)
 
 
 def _goal(fleet: Fleet, terms: Terms, *, wanted: int) -> tuple[int, int]:

@@ -8,13 +8,14 @@ from typing import Any
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
-from imageedit_operator.core.pods import Trouble, is_serving
+from imageedit_operator.core.pods import Trouble, is_serving, volume_message
 from imageedit_operator.core.progress import NO_ROLLOUT, Answer, Situation
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.rollout import Step, is_steady
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.stored import find
 from imageedit_operator.core.target import Target
+from imageedit_operator.core.unplaced import seeks, volume_words
 
 UNBEGUN_S = 60.0
 """A pod without a container for so long is worth a word: pulls and mounts take seconds where nothing is wrong."""
@@ -36,12 +37,13 @@ def read(
     degraded: Trouble | None,
     ours: Sequence[ObservedPod],
     intact: Answer,
+    cardless: Sequence[ObservedPod],
     handed: str,
     cards: Known[CardLedger] | Unknown,
     now: float,
     copying: bool,
 ) -> Situation:
-    """The situation of one look, with the step that was decided on it."""
+    """The situation of one look, with the step that was decided on it; `cardless` are the pods that find no card."""
     live = fleet.wanted.live if fleet is not None else ()
     serving = sum(is_serving(pod) for pod in ours)
     complete = fleet is not None and is_steady(fleet, wanted)
@@ -65,10 +67,11 @@ def read(
         expected_drain_s=_expected_drain(fleet),
         expected_warmup_s=expected_warmup_s(previous, ours),
         trouble=trouble,
-        unschedulable=next((pod for pod in live if not pod.node and pod.unschedulable), None),
+        placed=any(pod.node for pod in live),
+        cardless=cardless[0] if cardless else None,
+        unschedulable=next((pod for pod in live if _finds_no_node(pod, cardless)), None),
         lost=next((pod for pod in live if pod.lost), None),
-        # Where a copy of the model is still to come, its folder is not there yet, and that is as it should be.
-        unmounted=None if copying else next((pod for pod in live if pod.mount_words), None),
+        unmounted=next((pod for pod in live if _lacks_volume(pod, copying=copying)), None),
         resource_name=resource.accelerator.extended_resource,
         holders=cards.value.holders if isinstance(cards, Known) else (),
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
@@ -104,6 +107,17 @@ def _was_rolling(previous: Mapping[str, Any], goal: str) -> bool:
         return True
     stuck = find(previous, "RolloutStuck").get("reason", NO_ROLLOUT)
     return previous.get("lastGoodRevision") == goal and stuck not in (NO_ROLLOUT, "RolledBack")
+
+
+def _finds_no_node(pod: ObservedPod, cardless: Sequence[ObservedPod]) -> bool:
+    """For another reason than a card or a volume."""
+    return seeks(pod) and pod not in cardless and not volume_words(pod)
+
+
+# Where a copy of the model is still to come, its folder is not there yet, and that is as it should be. A claim that
+# is not there is not as it should be: no copy comes into it.
+def _lacks_volume(pod: ObservedPod, *, copying: bool) -> bool:
+    return bool(volume_message(pod)) and not (copying and pod.mount_words)
 
 
 def _is_unbegun(pod: ObservedPod, now: float) -> bool:

@@ -186,7 +186,7 @@ def _cards(
     if isinstance(before, Mapping) and {**status, "cards": before} == previous:
         return before
     if not resource_name:
-        return {"known": False, "message": "pods ask for no card"}
+        return {"known": False, "message": "pods request no card by the name of a resource"}
     if isinstance(cards, Unknown):
         return {"known": False, "message": cards.message}
     return {"known": True, "allocatable": cards.value.allocatable, "free": cards.value.free}

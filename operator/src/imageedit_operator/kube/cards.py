@@ -12,6 +12,7 @@ from typing import Protocol
 
 from imageedit_operator.core.observed import CardLedger, Known, Unknown
 from imageedit_operator.core.tolerations import Place
+from imageedit_operator.core.unplaced import no_volume
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.card_names import held_cards
 from imageedit_operator.kube.client import NODES, PODS, Kube
@@ -26,7 +27,7 @@ from imageedit_operator.kube.node_cards import (
     repelling_taints,
     usable_node,
 )
-from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL
+from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, why_unplaced
 from imageedit_operator.kube.quantities import add, extended, requested_by
 
 FRESH_S = 3.0
@@ -46,7 +47,7 @@ class SickCards(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claim:
-    """A server pod that has no node yet and will take the next cards."""
+    """A server pod that has no node yet and will take the next cards; one whose claims have no volume takes none."""
 
     namespace: str
     deployment: str
@@ -186,5 +187,5 @@ class CardBook:
             )
             async for page in self._kube.pages(PODS, labels=DEPLOYMENT_LABEL, fields=WAITS_FOR_NODE)
             for pod in page
-            if "deletionTimestamp" not in pod["metadata"]
+            if "deletionTimestamp" not in pod["metadata"] and not no_volume(why_unplaced(pod))
         ]

@@ -6,11 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from imageedit_operator.core.observed import ObservedJob
-from imageedit_operator.core.pods import CANNOT_START, IMAGE_PULL
+from imageedit_operator.core.pods import CANNOT_START, CLAIM_ADVICE, IMAGE_PULL
 from imageedit_operator.core.prefetch_job import CONTAINER, COPY_LABEL, NODE, NODE_UID, POD_LABEL
 from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.unplaced import no_volume
 from imageedit_operator.kube.client import JOBS, PODS, Kube
-from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, REVISION_LABEL, epoch_s, foreign_owner
+from imageedit_operator.kube.parsing import (
+    DEPLOYMENT_LABEL,
+    REVISION_LABEL,
+    claims_of,
+    epoch_s,
+    foreign_owner,
+    why_unplaced,
+)
 
 JOB_NAME = "batch.kubernetes.io/job-name"
 
@@ -95,10 +103,11 @@ def _why_waits(pods: Sequence[Raw]) -> str:
         return "its image cannot be pulled; check spec.server.image and the node's access to its registry"
     if waiting.get("reason") in CANNOT_START:
         return f"{waiting['reason']}: {waiting.get('message', '')}"
-    for condition in (pods[-1].get("status") or {}).get("conditions") or []:
-        if condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable":
-            return f"Unschedulable: {condition.get('message', '')}"
-    return ""
+    words = why_unplaced(pods[-1])
+    lacks = no_volume(words, claims_of(pods[-1]))
+    if lacks:
+        return f"VolumeNotReady: {lacks}; {CLAIM_ADVICE}"
+    return f"Unschedulable: {words}" if words else ""
 
 
 def _container_state(pod: Raw) -> Raw:

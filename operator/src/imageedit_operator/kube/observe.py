@@ -209,7 +209,7 @@ class Observer:
     async def _ledger(self, resource: ImageEditDeployment) -> Known[CardLedger] | Unknown:
         accelerator = resource.accelerator
         if not accelerator.extended_resource:
-            return Unknown(reason="NoCardAsked", message="spec.accelerator.resourceName is empty: pods ask for no card")
+            return Unknown(reason="NoCardAsked", message="pods request no card by the name of a resource")
         return await self._cards.read(
             resource=accelerator.extended_resource,
             count=accelerator.count,

@@ -1,0 +1,47 @@
+"""What is said of a pod that does not get on, and that no fault of its own keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from imageedit_operator.core.observed import ObservedPod
+
+MOST_NAMED = 3
+"""Holders of cards that a message names."""
+
+
+def card_words(pod: ObservedPod, resource_name: str, holders: Sequence[str]) -> str:
+    """What to do for a pod that finds no card; `holders` are those who have them, as far as it is known."""
+    held = f", which {_named(holders)}" if holders else ""
+    return f"pod {pod.name} waits for {resource_name}{held}; free a card, add a node or lower the replicas"
+
+
+# | holders          | words                    |
+# | one              | A holds                  |
+# | two or three     | A, B and C hold          |
+# | more             | A, B, C and others hold  |
+def _named(holders: Sequence[str]) -> str:
+    named = [*holders[:MOST_NAMED], *(["others"] if len(holders) > MOST_NAMED else [])]
+    return f"{named[0]} holds" if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]} hold"
+
+
+def place_words(pod: ObservedPod) -> str:
+    """Why a pod finds no node, as far as the scheduler says."""
+    words = pod.unschedulable_message or "the scheduler finds no node for it, and does not say why"
+    return f"pod {pod.name}: {words}"
+
+
+def unbegun_words(pod: ObservedPod) -> str:
+    """The kubelet tells of a slow pull, and of a volume that it cannot mount, in the pod's events alone."""
+    return (
+        f"pod {pod.name} has no running container yet: node {pod.node} pulls its image or cannot mount a volume; "
+        f"kubectl describe pod {pod.name} says which"
+    )
+
+
+def lost_words(pod: ObservedPod) -> str:
+    """What happens to a pod on a lost node."""
+    return (
+        f"pod {pod.name} is on node {pod.node}, which is not ready or gone; it is replaced once it is evicted "
+        "(5 minutes by default) or deleted"
+    )
