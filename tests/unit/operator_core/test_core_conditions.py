@@ -278,6 +278,11 @@ def test_a_planned_outage_is_announced_with_its_length(length: float | None, str
     assert built(found)["Progressing"]["message"] == f"planned replacement: {words}"
 
 
+def test_an_outage_for_want_of_memory_is_not_laid_to_cards() -> None:
+    found = situation(complete=False, rolling=True, outage=True, unschedulable=NO_MEMORY)
+    assert built(found)["Progressing"]["message"].endswith("because the new pod finds no other place")
+
+
 def test_an_announced_outage_keeps_its_words_while_it_lasts() -> None:
     before = {
         "rollout": {"revision": HASH},

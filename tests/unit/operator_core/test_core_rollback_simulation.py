@@ -9,7 +9,13 @@ from unit.operator_core.simulated import SOON, cluster, hashes, settled
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [("crash", "ModelMissing"), ("image", "ImagePull"), ("check", "CheckFailed"), ("never", "WarmupTimeout")],
+    [
+        ("crash", "ModelMissing"),
+        ("image", "ImagePull"),
+        ("check", "CheckFailed"),
+        ("never", "WarmupTimeout"),
+        ("claim", "VolumeNotReady"),
+    ],
 )
 @pytest.mark.parametrize(("replicas", "cards"), [(2, 2), (2, 3), (1, 1)])
 def test_a_bad_revision_is_rolled_back_and_remembered(fault: str, reason: str, replicas: int, cards: int) -> None:

@@ -34,7 +34,7 @@ steps = st.lists(
 def test_every_rollout_ends_whatever_happens_on_the_way(  # noqa: PLR0917 - what happens on the way
     seed: int, cards: int, dies: float, two: bool, lazy: bool, life: list[tuple[str, int, int]], last: str
 ) -> None:
-    faults = {"d": "crash", "e": "check", "f": "never"}
+    faults = {"c": "claim", "d": "crash", "e": "check", "f": "never"}
     model = cluster(cards=cards, seed=seed, load=True, behaviour=faults, rollout=SOON)
     model.settle()
     model.dies, model.two_operators, model.lazy_controllers = dies, two, lazy

@@ -229,7 +229,10 @@ def _planned(situation: Situation, previous: Mapping[str, Any]) -> Answer:
     about = "a time that is not known yet"
     if warmup_s is not None:
         about = f"about {drain_s + warmup_s:.0f} s"
-    because = "no card is free" if situation.strategy == "Auto" else f"the strategy is {situation.strategy}"
+    because = f"the strategy is {situation.strategy}"
+    if situation.strategy == "Auto":
+        lacks_card = situation.cardless is not None or situation.unschedulable is None
+        because = "no card is free" if lacks_card else "the new pod finds no other place"
     parts = "" if warmup_s is None else f" ({drain_s:.0f} s to drain, {warmup_s:.0f} s to start)"
     message = f"planned replacement: {about} without a warm pod{parts}, because {because}"
     return Answer(status=True, reason="PlannedReplacement", message=message)
