@@ -36,7 +36,8 @@ async def test_a_rollout_does_not_wait_for_a_pod_on_a_lost_node(plane: ControlPl
         status = await eventually(rolled, what="the end of the rollout", within_s=SOON_S)
         stuck = [p for p in await kube.list_all(PODS, stage.namespace) if p["spec"]["nodeName"] == gone]
         assert stuck, "its kubelet is gone: nobody confirms that its pod ended"
-        assert (status["cards"]["allocatable"], status["cards"]["free"]) == (2, 0)
+        # The card of the lost node does not count. How many are free is told as of some seconds ago: no test of it.
+        assert status["cards"]["allocatable"] == 2
         await stage.node.remove(gone)
         await stage.complete()
         assert running.process.returncode is None, running.messages()
