@@ -17,6 +17,7 @@ from functools import partial
 import aiohttp
 
 from imageedit_operator import supervision, watching
+from imageedit_operator.calls import Calls
 from imageedit_operator.definition import Definition
 from imageedit_operator.election import Candidate
 from imageedit_operator.hearing import Hearing
@@ -34,7 +35,6 @@ from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.reconciler import Reconciler
 from imageedit_operator.settings import Settings
 from imageedit_operator.telemetry import Telemetry
-from imageedit_operator.wake_ups import Told
 from imageedit_operator.worker import Worker
 from imageedit_operator.workqueue import Key, WorkQueue
 
@@ -72,9 +72,12 @@ class Term:
     hearing: Hearing = field(default_factory=Hearing)
     listed: asyncio.Event = field(default_factory=asyncio.Event)
     """A list came to its end, or nobody waits for one any more."""
+    calls: Calls = field(init=False)
     definition: Definition = field(init=False)
 
     def __post_init__(self) -> None:
+        of = self.reconciler
+        self.calls = Calls(queue=of.queue, hearing=self.hearing, first=of.first, kept=of.kept)
         self.definition = Definition(self.kube, on_alive=self.watching.now)
 
     async def serve(self, stop: asyncio.Event) -> None:
@@ -103,7 +106,7 @@ class Term:
         watch = partial(
             watching.watch,
             scope,
-            self._told,
+            self.calls.told,
             on_alive=self.watching.now,
         )
         run = partial(supervision.unless_deaf, watch, self.hearing, stopwatch=time.monotonic)
@@ -114,16 +117,6 @@ class Term:
             run, stop, stopwatch=time.monotonic, on_restart=restarted, ready=self.definition.wait
         )
         self.watching.now()
-
-    def _told(self, told: Told) -> None:
-        if told.delay_s is not None and not self.reconciler.first.showed(told.uid, told.version):
-            self.reconciler.queue.add_after(told.key, told.delay_s)
-        if told.itself:
-            self.hearing.told(told.key, told.version)
-        elif told.gone:
-            self.hearing.heard_gone(told.uid)
-        else:
-            self.hearing.heard(told.uid, told.version)
 
     async def _list(self, stop: asyncio.Event) -> None:
         def on_complete(listed: Mapping[Key, str]) -> None:
@@ -146,17 +139,12 @@ class Term:
             period_s=self.chosen.resync_s,
             random=random.random,
             known=lambda: self.reconciler.memories,
-            unheard=lambda before, now: self.hearing.unheard(before, now) | self.reconciler.kept.lost(now),
-            on_key=self._look_anew,
+            unheard=self.calls.unheard,
+            on_key=self.calls.listed,
             on_complete=on_complete,
             on_missing=on_missing,
             first=self.reconciler.first,
         )
-
-    def _look_anew(self, key: Key) -> None:
-        if not self.reconciler.first.awaits(key):  # else what is kept of it is of this very list
-            self.reconciler.kept.doubt(key)
-        self.reconciler.queue.add(key)
 
     async def _look_at_nodes(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
