@@ -24,7 +24,7 @@ class Calls:
 
     def told(self, told: Told) -> None:
         """An event."""
-        if told.delay_s is not None and not self.first.showed(told.uid, told.version):
+        if self.first.news(told) and told.delay_s is not None:
             self.queue.add_after(told.key, told.delay_s)
         if told.itself:
             self.hearing.told(told.key, told.version)

@@ -129,8 +129,8 @@ async def resync(
             await sleep_unless(stop, min(period_s, max(5.0, error.retry_after_s)))
             continue
         news = set(listed.resources)
-        if listed.families is None and first is not None:
-            first.forget()  # a resource without its pods looks as if it had lost them
+        if first is not None:
+            first.end(whole=listed.families is not None)  # a resource without its pods looks as if it had lost them
         if listed.families is not None:
             news, before = unheard(before, listed.families), listed.families
         for key in news | (set(known()) - listed.resources.keys()):

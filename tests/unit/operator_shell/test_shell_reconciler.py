@@ -57,6 +57,7 @@ def first_pass(kube: MemoryKube, planner: FixedPlan, shown: Manifest) -> tuple[R
             subject.first = FirstLook(clock=now, kept=nothing_kept())
             subject.first.begin()
             subject.first.show(IMAGE_EDIT_DEPLOYMENTS, shown)
+            subject.first.end(whole=True)
             return subject, await subject.reconcile(KEY)
 
     return run_virtual(main)
@@ -100,6 +101,7 @@ def test_what_the_list_told_of_children_that_nobody_watches_is_read_anew_before_
             subject.first.begin()
             subject.first.show(IMAGE_EDIT_DEPLOYMENTS, custom_resource(status=SETTLED))
             subject.first.show(SERVICES, {"metadata": {**deployment()["metadata"], "name": "edit"}})
+            subject.first.end(whole=True)
             assert kept.get(SERVICES, parse(custom_resource())) is not None
             await subject.reconcile(KEY)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from imageedit_operator.kube import kept
 from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Manifest, Resource
 from imageedit_operator.kube.kept import Kept, nothing_kept
-from imageedit_operator.wake_ups import keys_for, version_of
+from imageedit_operator.wake_ups import Told, keys_for, version_of
 from imageedit_operator.workqueue import Key
 
 LONGEST_S = 60.0
@@ -43,14 +43,27 @@ class FirstLook:
         self._until_s = float("-inf")
         self._packed: dict[Key, list[tuple[Resource, bytes]]] = {}
         self._versions: dict[str, str] = {}
+        self._listing = True
+        self._overtaken: set[Key] = set()
+        """The resources that were read, or told of, before a list came to its end."""
 
     def begin(self) -> None:
         """A list begins; what one that failed showed is forgotten."""
         self.forget()
         self._until_s = self._clock() + self._longest_s
 
+    def end(self, *, whole: bool) -> None:
+        """The list came to its end; what it showed counts only where nothing of it is missing."""
+        if not whole:
+            self.forget()
+        alone = [key for key, items in self._packed.items() if all(kind != IMAGE_EDIT_DEPLOYMENTS for kind, _ in items)]
+        for key in alone:  # pods with our label, of no resource: nobody would ever take them from here
+            del self._packed[key]
+        self._listing = False
+        self._overtaken.clear()
+
     def forget(self) -> None:
-        """The list was not whole, or is too old."""
+        """The list is none, or too old."""
         self._packed.clear()
         self._versions.clear()
         self._until_s = float("-inf")
@@ -58,6 +71,8 @@ class FirstLook:
     def show(self, kind: Resource, item: Manifest) -> None:
         """An object that the list shows."""
         for key in keys_for(kind, item):
+            if key in self._overtaken:
+                continue
             if kind in kept.KINDS:
                 if item["metadata"]["name"] == key.name:
                     self._kept.given(kind, key, item)
@@ -70,17 +85,19 @@ class FirstLook:
     # | was listed, and not looked at since     | what the list showed  |
     # | was listed a minute ago                 | what is read now      |
     # | was looked at, or is not in the list    | what is read now      |
+    # | is listed just now                      | what is read now      |
+    # | is told of since, in another version    | what is read now      |
     def take(self, key: Key) -> Shown | None:
         """What the list showed of the resource, once; None when it has to be read."""
-        packed = self._packed.pop(key, [])
         if self._clock() >= self._until_s:
             self.forget()
+        packed = self._packed.get(key, []) if not self._listing else []
+        self._overtake(key)
+        if not packed:
             return None
         items: dict[Resource, list[Manifest]] = {}
         for kind, content in packed:
             items.setdefault(kind, []).append(json.loads(zlib.decompress(content)))
-        if not items.get(IMAGE_EDIT_DEPLOYMENTS):
-            return None
         return Shown(
             resource=items[IMAGE_EDIT_DEPLOYMENTS][0],
             deployments=items.get(DEPLOYMENTS, []),
@@ -88,12 +105,30 @@ class FirstLook:
         )
 
     def awaits(self, key: Key) -> bool:
-        """Whether a look at the resource would be its first."""
+        """Whether a look at the resource would be made with what the list showed."""
         return key in self._packed
 
-    def showed(self, uid: str, version: str) -> bool:
-        """Whether the list showed the object at this version: an event that tells of it tells nothing new."""
-        return self._clock() < self._until_s and self._versions.get(uid) == version
+    # | an event tells of                        | it is news |
+    # | an object at the version that was listed | no         |
+    # | the same, a minute after the list began  | yes        |
+    # | any other version, or an object's end    | yes        |
+    # | anything, before the list has ended      | yes        |
+    def news(self, told: Told) -> bool:
+        """Whether an event tells what the list did not show; then what it showed of the resource is too old."""
+        if self._clock() >= self._until_s:
+            self.forget()
+        if not self._listing and not told.gone and self._versions.get(told.uid) == told.version:
+            return False
+        if told.key in self._packed:
+            self._kept.doubt(told.key)  # it is of that list too
+        self._overtake(told.key)
+        return True
+
+    def _overtake(self, key: Key) -> None:
+        """Somebody knows more of the resource than the list. One that has not ended may show it later, as it was."""
+        self._packed.pop(key, None)
+        if self._listing:
+            self._overtaken.add(key)
 
 
 def nothing_shown() -> FirstLook:
