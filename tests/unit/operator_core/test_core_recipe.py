@@ -63,7 +63,25 @@ def test_the_setting_of_the_operator_stays_as_it_is_now() -> None:
 PARTS: dict[str, Any] = {"model": {}, "server": {}, "accelerator": {}}
 
 
-@pytest.mark.parametrize("text", ["", "x", "[1]", "{}", json.dumps({**PARTS, "server": 1})])
+def nested(levels: int) -> str:
+    """A recipe with a model of so many levels."""
+    return json.dumps({**PARTS, "model": "deep"}).replace('"deep"', '{"a":' * levels + "1" + "}" * levels)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "[1]", "{}", json.dumps({**PARTS, "server": 1}), "[" * 100_000, nested(200), nested(20_000)],
+    ids=[
+        "nothing",
+        "a word",
+        "a list",
+        "no parts",
+        "a part of another type",
+        "half of a list",
+        "deep",
+        "too deep to read",
+    ],
+)
 def test_what_is_no_recipe_is_none(text: str) -> None:
     assert noted(carrying(text)) is None
 

@@ -89,3 +89,12 @@ def absolute_path(path: str, field: str) -> str:
     if not path.startswith("/") or ".." in path.split("/"):
         raise InvalidResource(f"{field}: {path!r} must be absolute, without '..'")
     return path
+
+
+def nested_deeper(value: object, levels: int) -> bool:
+    """Whether objects and lists stand in one another more than so many times."""
+    if not isinstance(value, Mapping | list | tuple):
+        return False
+    if levels == 0:
+        return True
+    return any(nested_deeper(item, levels - 1) for item in (value.values() if isinstance(value, Mapping) else value))

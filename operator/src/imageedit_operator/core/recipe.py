@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from imageedit_operator.core.accelerator import parse_accelerator
-from imageedit_operator.core.fields import InvalidResource
+from imageedit_operator.core.fields import InvalidResource, nested_deeper
 from imageedit_operator.core.resource import ImageEditDeployment, parse_model
 from imageedit_operator.core.revision import RECIPE
 from imageedit_operator.core.server_spec import parse_server
@@ -23,6 +23,8 @@ PARTS = ("model", "server", "accelerator")
 """The parts of a spec that every revision is made of."""
 TEMPLATE = "template"
 """The part that most have not."""
+DEEPEST = 64
+"""More than any spec nests."""
 
 
 def noted(deployment: Raw) -> Raw | None:
@@ -30,7 +32,9 @@ def noted(deployment: Raw) -> Raw | None:
     text = (deployment["metadata"].get("annotations") or {}).get(RECIPE)
     try:
         recipe = json.loads(text) if text else None
-    except ValueError:
+    except (ValueError, RecursionError):
+        return None
+    if nested_deeper(recipe, DEEPEST):
         return None
     return recipe if isinstance(recipe, dict) and all(isinstance(recipe.get(part), dict) for part in PARTS) else None
 
