@@ -20,7 +20,7 @@ from pathlib import Path
 
 import aiohttp
 
-from imageedit_operator import health, logs, preflight, settings
+from imageedit_operator import health, logs, nesting, preflight, settings
 from imageedit_operator.election import Candidate
 from imageedit_operator.errors import Deposed, PreflightFailed, SettingsInvalid
 from imageedit_operator.health import Progress
@@ -51,6 +51,7 @@ def main() -> int:
         return 2
     logs.configure(chosen.log_level)
     gc.set_threshold(*COLLECT_AT)
+    nesting.read_what_an_apiserver_keeps()
     try:
         asyncio.run(run(chosen))
     except PreflightFailed as error:

@@ -10,7 +10,7 @@ import pytest
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.manifests import deployment, rendered
 from imageedit_operator.core.revision import recipe, revision_hash
-from imageedit_operator.core.template_spec import ELSEWHERE, LARGEST_BYTES, Template, parse_template
+from imageedit_operator.core.template_spec import DEEPEST, ELSEWHERE, LARGEST_BYTES, Template, parse_template
 from unit.operator_core.builders import resource
 
 CARD = {"huawei.com/Ascend910": 1}
@@ -18,6 +18,14 @@ CARD = {"huawei.com/Ascend910": 1}
 
 def parsed(template: Any) -> Template:
     return parse_template({"template": template})
+
+
+def nested(levels: int) -> Any:
+    """Lists in lists and maps."""
+    whole: Any = "end"
+    for level in range(levels):
+        whole = [whole] if level % 2 else {"a": whole}
+    return whole
 
 
 def containers(name: str = "log", **fields: Any) -> dict[str, Any]:
@@ -70,6 +78,8 @@ REFUSED: list[tuple[Any, str]] = [
     ({"metadata": {"labels": {"a": 1}}}, "a must be a text"),
     ({"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "1"}}}, "set by the operator"),
     ({"metadata": {"annotations": {"a": "x" * LARGEST_BYTES}}}, "larger than 32768 bytes"),
+    ({"spec": {"a": nested(DEEPEST)}}, "nested more than 32 levels deep"),
+    ({"spec": {"a": nested(9_000)}}, "nested more than 32 levels deep"),
     *(({"spec": {name: ["x"]}}, f"is given by {field}") for name, field in ELSEWHERE.items()),
     ({"spec": {"containers": {}, "hostIPC": True, "initContainers": {"a": "b"}}}, "give a list of at most 16 objects"),
     ({"spec": {"containers": [{"image": "x"}]}}, "containers[].name: is required"),

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
+from imageedit_operator import nesting
 from imageedit_operator.cli import arguments, edit, history, pause, plan, promote, restart, rollback, status
 from imageedit_operator.cli.exits import CommandFailed, Exit, from_api
 from imageedit_operator.cli.screen import screen_for
@@ -27,6 +28,7 @@ def main(words: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one retu
     debugging = bool(os.environ.get("IMAGEEDIT_DEBUG"))
     if not debugging:
         logging.disable(logging.CRITICAL)  # libraries would put their own words among ours
+    nesting.read_what_an_apiserver_keeps()
     try:
         code = asyncio.run(_run(asked))
         sys.stdout.flush()

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from imageedit_operator.core.fields import InvalidResource, mapping, objects, text
+from imageedit_operator.core.fields import InvalidResource, mapping, nested_deeper, objects, text
 from imageedit_operator.core.pod_fields import RESERVED_VARIABLES
 
 LARGEST_BYTES = 32 * 1024
 """The revision's Deployment carries it twice, and annotations have a limit."""
+DEEPEST = 32
+"""Twice what a pod of today nests; what reads a spec part by part has a limit, too."""
 MOST_CONTAINERS = 16
 MOST_VARIABLES = 64
 
@@ -67,6 +69,8 @@ def parse_template(spec: Mapping[str, Any]) -> Template:
     whole = mapping(spec, "template", "spec.template", optional=True)
     metadata = mapping(whole, "metadata", "spec.template.metadata", optional=True)
     pod = mapping(whole, "spec", "spec.template.spec", optional=True)
+    if nested_deeper(pod, DEEPEST):
+        raise InvalidResource(f"spec.template.spec: is nested more than {DEEPEST} levels deep")
     found = Template(
         labels=_texts(metadata, "labels", RESERVED_LABELS),
         annotations=_texts(metadata, "annotations", RESERVED_ANNOTATIONS),
