@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from imageedit_operator.core import manifests
 from imageedit_operator.core.managed_fields import Path
 from imageedit_operator.core.manifests import RENDERED
+from imageedit_operator.core.recipe import remade
 from imageedit_operator.core.resource import parse
-from imageedit_operator.core.revision import RECIPE, recipe, revision_hash
+from imageedit_operator.core.revision import RECIPE, deployment_name, recipe, revision_hash
 from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER, Manifest
 from imageedit_operator.kube.losses import marked
 from imageedit_operator.kube.parsing import parse_deployment
@@ -163,3 +168,68 @@ def test_another_drain_timeout_makes_the_operators_part_of_earlier_revisions_unk
 
 def test_an_earlier_revision_as_it_was_written_has_lost_nothing() -> None:
     assert lost(written(without=("spec", "paused")), **LATER) == ()
+
+
+WHOLE: dict[str, Any] = {
+    "model": {"name": "m", "revision": "1", "source": {"demo": {}}},
+    "server": {
+        "image": "server:1",
+        "sizes": ["768x768"],
+        "steps": {"standard": 16},
+        "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+        "volumes": [{"name": "v", "configMap": {"name": "c"}}],
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+        "resources": {"limits": {"memory": "1Gi"}},
+        "imagePullSecrets": [{"name": "p"}],
+    },
+    "accelerator": {"count": 1, "tolerations": [{"key": "a"}], "nodeSelector": {"a": "b"}},
+    "template": {
+        "metadata": {"labels": {"team": "a"}},
+        "spec": {
+            "hostname": "h",
+            "volumes": [{"name": "w", "emptyDir": {}}],
+            "containers": [{"name": "log", "ports": [{"containerPort": 80}], "env": [{"name": "B", "value": "b"}]}],
+            "topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+        },
+    },
+}
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, "x", 1, True, 1.5, [], {}, ["x"], [["x"]], [{}], [{"name": ["x"]}], {"a": {"b": {"c": 1}}}]
+)
+
+
+Place = tuple[Any, ...]
+
+
+def places(value: Any, above: Place = ()) -> list[Place]:
+    """Every place of a document, by the keys and numbers that lead to it."""
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for key, item in below for found in ((*above, key), *places(item, (*above, key)))]
+
+
+def with_changes(changes: list[tuple[Place, Any]]) -> dict[str, Any]:
+    """A note with other values in these places, as far as they are still there."""
+    note = copy.deepcopy(WHOLE)
+    for (*above, last), odd in changes:
+        here: Any = note
+        with contextlib.suppress(IndexError, KeyError, TypeError):
+            for key in above:
+                here = here[key]
+            here[last] = copy.deepcopy(odd)
+    found: dict[str, Any] = json.loads(json.dumps(note))
+    return found
+
+
+@given(changes=st.lists(st.tuples(st.sampled_from(places(WHOLE)), ODD), max_size=3))
+def test_no_note_that_was_forged_for_a_name_of_its_own_ends_a_look(changes: list[tuple[Place, Any]]) -> None:
+    note, now = with_changes(changes), parse(custom_resource())
+    made = remade(now, note)
+    if made is None:
+        return
+    text = json.dumps(note)
+    live = written()
+    live["metadata"]["name"] = deployment_name(now.name, revision_hash(made))
+    live["metadata"]["annotations"][RECIPE] = text
+    rendered = manifests.deployment(made, parse_deployment(live, owner_uid=RESOURCE_UID).revision_hash)
+    live["metadata"]["annotations"][RENDERED] = rendered["metadata"]["annotations"][RENDERED]
+    marked(parse_deployment(live, owner_uid=RESOURCE_UID), live, now)

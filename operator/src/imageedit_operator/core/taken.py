@@ -61,24 +61,34 @@ def _missing(wanted: Raw, live: Raw) -> list[Path]:
     for name, value in wanted.items():
         if value in _NOTHING and value is not False:
             continue
-        if name in KEYS and isinstance(value, list):  # people may call a label "env"
-            found += _missing_items(name, value, live.get(name) or ())
+        there = live.get(name)
+        if name in KEYS and _are_items(value) and _are_items(there or []):  # people may call a label "env"
+            found += _missing_items(name, value, there or ())
         elif name not in live:
             found.append((name,))
-        elif isinstance(value, dict):
-            found += [(name, *path) for path in _missing(value, live[name])]
+        elif isinstance(value, dict) and isinstance(there, dict):
+            found += [(name, *path) for path in _missing(value, there)]
     return found
+
+
+def _are_items(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _missing_items(name: str, wanted: Sequence[Raw], live: Sequence[Raw]) -> list[Path]:
     keys, found = KEYS[name], list[Path]()
     if name == "ports":  # the only key that may be left out
         wanted = [{**item, "protocol": item.get("protocol") or "TCP"} for item in wanted]
-    there = {tuple(map(item.get, keys)): item for item in live}
+    there = {_key(item, keys): item for item in live}
     for item in wanted:
-        same = there.get(tuple(map(item.get, keys)))
+        same = there.get(_key(item, keys))
         paths: list[Path] = [()] if same is None else _missing(item, same)
         if paths:
             called = ",".join(f"{key}={item[key]}" for key in keys if key in item)
             found += [(f"{name}[{called}]", *path) for path in paths]
     return found
+
+
+def _key(item: Raw, keys: Sequence[str]) -> tuple[str, ...]:
+    """As text: a note that somebody forged may have anything in it."""
+    return tuple(str(item.get(key)) for key in keys)
