@@ -76,6 +76,15 @@ class Hearing:
             else:
                 self._missed.setdefault(key, now_s)
 
+    def no_resource(self, key: Key) -> None:
+        """A pass found that there is none any more: what went before a watch began is told by nobody."""
+        self._told.pop(key, None)
+        self._missed.pop(key, None)
+
+    def owed(self, now_s: float, *, for_s: float) -> set[Key]:
+        """The resources of which an event is owed for so long."""
+        return {key for key, since_s in self._missed.items() if now_s - since_s >= for_s}
+
     def deaf_s(self, now_s: float) -> float:
         """For how long the watch owes an event; 0 while it owes none."""
         return now_s - min(self._missed.values()) if self._missed else 0.0

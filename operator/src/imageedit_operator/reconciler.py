@@ -52,6 +52,8 @@ class Reconciler:
     """Asked before every write: a process that was frozen may wake up when another one acts."""
     on_read: Callable[[Manifest], None] = lambda _resource: None
     """Gets each resource whose status was right already, as a pass read it; a pass that fails is told of by no call."""
+    on_gone: Callable[[Key], None] = lambda _key: None
+    """Called when a pass finds that there is no such resource any more."""
     kept: Kept = field(default_factory=nothing_kept)
     """What observer and executor know of children that are not watched; a pass that goes wrong casts doubt on it."""
     first: FirstLook = field(default_factory=nothing_shown)
@@ -148,6 +150,7 @@ class Reconciler:
         self.status.forget(key)
         self.queue.forget(key)
         self.telemetry.forget(key)
+        self.on_gone(key)
         return Outcome(result="gone")
 
     async def _refuse(self, key: Key, manifest: Manifest, why: str) -> Outcome:

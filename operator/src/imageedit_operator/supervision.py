@@ -26,6 +26,7 @@ LONGEST_PAUSE_S = 30.0
 GOOD_RUN_S = 300.0
 MOST_FAILURES = 10
 DEAF_S = 60.0
+DOUBT_S = 30.0
 LISTEN_S = 5.0
 
 
@@ -75,14 +76,23 @@ async def unless_deaf(
     stop: asyncio.Event,
     *,
     stopwatch: Callable[[], float],
+    look: Callable[[Key], None] = lambda _key: None,
 ) -> None:
-    """One run of the watches, ended with WatchEnded when it owes an event for DEAF_S: the next run lists anew."""
+    """One run of the watches, ended with WatchEnded when it owes an event for DEAF_S: the next run lists anew.
+
+    Before that it asks for a `look` at what is owed: a resource that went before the run began is owed for ever.
+    """
     began_s = stopwatch()
+    looked = set[Key]()
     running = asyncio.ensure_future(run(stop))
     try:
         while not running.done():
             await asyncio.wait({running}, timeout=LISTEN_S)
             now_s = stopwatch()
+            doubted = hearing.owed(now_s, for_s=DOUBT_S) if now_s - began_s >= DOUBT_S else set()
+            for key in doubted - looked:
+                looked.add(key)
+                look(key)
             deaf_s = min(hearing.deaf_s(now_s), now_s - began_s)
             if deaf_s >= DEAF_S and not stop.is_set() and not running.done():
                 raise WatchEnded(f"a list shows what the watches have not told for {deaf_s:.0f} s")

@@ -109,7 +109,8 @@ class Term:
             self.calls.told,
             on_alive=self.watching.now,
         )
-        run = partial(supervision.unless_deaf, watch, self.hearing, stopwatch=time.monotonic)
+        look = self.reconciler.queue.add
+        run = partial(supervision.unless_deaf, watch, self.hearing, stopwatch=time.monotonic, look=look)
         restarted = self.reconciler.telemetry.watch_restarted
         # After the list the events with which the watches begin are no news; before it each would be a look for itself.
         await supervision.sleep_unless(self.listed, LIST_FIRST_S)
@@ -201,6 +202,7 @@ def new_term(
         telemetry=telemetry,
         clock=clock,
         on_read=hearing.read,
+        on_gone=hearing.no_resource,
         kept=kept,
         first=FirstLook(clock=time.monotonic, kept=kept),
         auto=chosen.auto,

@@ -88,7 +88,7 @@ def test_what_was_heard_of_is_forgotten_with_its_object() -> None:
     assert hearing.unheard({EDIT: frozenset({("r", "1")})}, {EDIT: frozenset({("r", "1"), ("p", "2")})}) == {EDIT}
 
 
-def ended_at(hearing: Hearing, *, told_s: float = 1e9) -> float | None:
+def ended_at(hearing: Hearing, *, told_s: float = 1e9, look: Callable[[Key], None] = lambda _key: None) -> float | None:
     """When a run of the watches is ended for its deafness, None when it lasts until it is stopped."""
 
     async def main() -> float | None:
@@ -101,7 +101,7 @@ def ended_at(hearing: Hearing, *, told_s: float = 1e9) -> float | None:
             await stopping.wait()
 
         try:
-            await unless_deaf(run, hearing, stop, stopwatch=now)
+            await unless_deaf(run, hearing, stop, stopwatch=now, look=look)
         except WatchEnded:
             return now()
         return None
@@ -127,3 +127,23 @@ def test_a_new_run_gets_time_to_list_before_it_is_judged() -> None:
     hearing = Hearing()
     hearing.listed({EDIT: "8"}, -1000.0)
     assert ended_at(hearing, told_s=30.0) is None
+
+
+def test_a_resource_that_went_before_the_watch_began_makes_no_run_deaf() -> None:
+    """No event will ever tell of it; a look finds that there is none."""
+    hearing, looks = Hearing(), list[Key]()
+    hearing.listed({EDIT: "8"}, 0.0)
+
+    def look(key: Key) -> None:
+        looks.append(key)
+        hearing.no_resource(key)
+
+    assert ended_at(hearing, look=look) is None
+    assert looks == [EDIT]
+
+
+def test_what_a_deaf_run_owes_is_looked_at_once() -> None:
+    hearing, looks = Hearing(), list[Key]()
+    hearing.listed({EDIT: "8"}, 0.0)
+    assert ended_at(hearing, look=looks.append) is not None
+    assert looks == [EDIT]

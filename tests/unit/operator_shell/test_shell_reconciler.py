@@ -15,6 +15,7 @@ from imageedit_operator.kube.first_look import FirstLook
 from imageedit_operator.kube.kept import Kept, nothing_kept
 from imageedit_operator.reconciler import MOVED_AGAIN_S, Reconciler
 from imageedit_operator.worker import Outcome
+from imageedit_operator.workqueue import Key
 from unit.operator_shell.builders import (
     CARD,
     RESOURCE_UID,
@@ -163,11 +164,12 @@ def test_a_resource_that_was_created_anew_begins_without_memory() -> None:
 
 
 def test_a_resource_that_is_gone_is_forgotten_with_its_series() -> None:
-    kube = with_resource()
+    kube, gone = with_resource(), list[Key]()
 
     async def main() -> tuple[Reconciler, Outcome]:
         async with aiohttp.ClientSession() as http:
             subject = reconciler(kube, FixedPlan(), http)
+            subject.on_gone = gone.append
             await subject.reconcile(KEY)
             assert 'imageedit_deployment="edit"' in subject.telemetry.render().decode()
             kube.objects.clear()
@@ -175,6 +177,7 @@ def test_a_resource_that_is_gone_is_forgotten_with_its_series() -> None:
 
     subject, outcome = run_virtual(main)
     assert outcome == Outcome(result="gone")
+    assert gone == [KEY]
     assert subject.memories == {}
     assert 'imageedit_deployment="edit"' not in subject.telemetry.render().decode()
 
