@@ -140,6 +140,24 @@ def test_a_pod_that_no_node_takes_is_not_foretold_to_serve_or_to_lack_a_card(
     assert (seen.outcome, seen.fewest_warm) == (outcome, 1)
 
 
+@pytest.mark.parametrize(
+    ("accelerator", "outcome"),
+    [({"nodeSelector": {"zone": "mars"}}, "Unschedulable"), ({"count": 2}, "WaitingForCard")],
+)
+def test_no_pod_is_foretold_to_drain_where_no_node_has_the_cards(accelerator: Any, outcome: str) -> None:
+    old, new = core.resource(), core.resource(accelerator=accelerator)
+    observed = Observed(
+        deployments=(core.deployment(1, revision_hash(old)),),
+        pods=served(1, old),
+        service_exists=True,
+        service_matches=True,
+        cards=Known(value=CardLedger(allocatable=0, requested=0)),
+        status={"currentRevision": revision_hash(old), "lastGoodRevision": revision_hash(old)},
+    )
+    seen = forecast(new, observed, warmup_s=WARMUP_S, now=NOW)
+    assert (seen.outcome, seen.fewest_warm, seen.outage_s) == (outcome, 1, 0.0)
+
+
 def test_the_steps_tell_the_order() -> None:
     words = [step.what for step in went(free=1).steps]
     kinds = [next(key for key in ("creates", "scales", "serves", "drains") if key in word) for word in words]

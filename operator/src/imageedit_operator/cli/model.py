@@ -233,6 +233,8 @@ class Model:
         if pod.node or pod.terminating or not is_active(pod):
             return pod
         words = self._without.get(pod.revision_hash, "")
+        if not words and each:
+            words = self._nowhere(each)
         if not words and each and self._free() < each:
             words = f"Insufficient {self.resource.accelerator.extended_resource}"
         if words:
@@ -242,6 +244,19 @@ class Model:
         placed = replace(pod, node=self._node(), unschedulable=False, unschedulable_message="", scheduled_at=self.now)
         self.pods[pod.uid] = placed  # the next one in this look sees its card taken
         return placed
+
+    def _nowhere(self, each: int) -> str:
+        """The scheduler's words where no pod that leaves helps, for no node of the pod's has as many cards at all."""
+        cards = self.observed.cards
+        if isinstance(cards, Unknown) or cards.value.allocatable >= each:
+            return ""
+        accelerator = self.resource.accelerator
+        lack = f"Insufficient {accelerator.extended_resource}"
+        if accelerator.node_selector:
+            labels = ", ".join(f"{key}={value}" for key, value in sorted(accelerator.node_selector.items()))
+            lack = f"no node with {labels} offers {each} {accelerator.extended_resource} to such pods"
+        nodes = len(cards.value.ready_nodes or ())
+        return f"{lack}; preemption: 0/{nodes} nodes are available: {nodes} Preemption is not helpful for scheduling."
 
     def _node(self) -> str:
         nodes = self.observed.nodes
