@@ -40,6 +40,14 @@ def test_a_revision_is_chosen_by_its_row(arguments: dict[str, Any], revision: st
     assert chosen(**arguments) == revision
 
 
+@pytest.mark.parametrize(("proven", "revision"), [((A,), "a"), ((A, B), "b"), ((), "b")])
+def test_a_revision_that_never_was_warm_is_gone_back_to_only_where_no_other_was(proven: Any, revision: str) -> None:
+    entries = [{"hash": builders.hash_of(item), "digest": "sha256:1"} for item in proven]
+    status = {"lastGoodRevision": builders.hash_of(C), "revisions": [{"hash": builders.hash_of(B)}, *entries]}
+    found = choose(KEPT, status, asked="", present=builders.hash_of(C))
+    assert recipe_of(found)["model"]["revision"] == revision
+
+
 def test_a_revision_that_is_not_kept_is_not_found_and_the_kept_ones_are_named() -> None:
     with pytest.raises(CommandFailed, match=builders.hash_of(A)) as refused:
         chosen(asked="zzzz")
