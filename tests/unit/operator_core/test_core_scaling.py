@@ -199,3 +199,16 @@ def test_the_window_knows_the_true_maximum_in_little_memory(wants: list[tuple[in
 def test_more_requests_never_want_fewer_pods(one: float, other: float) -> None:
     low, high = sorted((one, other))
     assert decided(sample(low), current=1).desired <= decided(sample(high), current=1).desired
+
+
+@pytest.mark.parametrize(
+    ("current", "total", "said"),
+    [
+        (9, 0, ("0 requests at 2 a pod ask for 0; maxReplicas allows 8", "no 300 s of good data yet")),
+        (0, 0, ("0 requests at 2 a pod ask for 0; minReplicas asks for 1",)),
+        (1, 0, ("0 requests at 2 a pod ask for 0",)),
+        (9, 100, ("100 requests at 2 a pod ask for 50", "maxReplicas allows 8")),
+    ],
+)
+def test_a_bound_that_moves_the_number_is_named_once(current: int, total: int, said: tuple[str, ...]) -> None:
+    assert decided(sample(total), current=current, memory=Memory()).reasons == said

@@ -68,6 +68,8 @@ def decide(
     if not partial:
         memory = window.mark_good(memory, now=now, max_gap_s=spec.max_age_s)
     said = f"{queue.waiting + queue.running:g} requests at {spec.target_per_replica} a pod ask for {want}"
+    if held != current and want <= held:
+        said += f"; maxReplicas allows {held}" if held < current else f"; minReplicas asks for {held}"
     if bounded > held:
         return _up(held, bounded, want, spec, card_limit=card_limit, said=said), memory
     if bounded == held:
