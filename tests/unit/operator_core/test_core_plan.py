@@ -85,6 +85,20 @@ def created_replicas(made: Plan) -> list[int]:
     return [a.manifest["spec"]["replicas"] for a in made.actions if isinstance(a, CreateDeployment)]
 
 
+def test_a_deployment_that_somebody_changed_is_told_once() -> None:
+    changed = deployment(2, HASH, changed=("spec.template by kubectl-set",))
+    seen = observed(deployments=(changed,), status=rest_status())
+    made = planned(seen)
+    assert events(made) == ["FieldsChanged"]
+    assert events(planned(replace(seen, status=made.status))) == []
+
+
+def test_the_last_pods_that_leave_do_not_start() -> None:
+    leaving = serving("a", ready=False, gate=False, gate_reason="Draining")
+    status = planned(observed(deployments=(deployment(1, HASH),), pods=(leaving,)), resource(replicas=0)).status
+    assert (status["phase"], status["ready"]) == ("Stopped", "0/0")
+
+
 def test_a_new_resource_gets_its_service_and_a_deployment_of_all_its_pods() -> None:
     made = planned(Observed())
     assert [type(action) for action in made.actions] == [ApplyService, CreateDeployment]

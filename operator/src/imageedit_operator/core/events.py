@@ -25,6 +25,7 @@ _GATE_FAULTS = frozenset({CHECK_FAILED, WRONG_REVISION, DIGEST_MISMATCH, RESTART
 # | one more copy of the model failed at rest        | Warning | PrefetchFailed    |
 # | Progressing took a failure's reason              | Warning | the reason        |
 # | Degraded took a reason that Progressing has not  | Warning | the reason        |
+# | ChildrenIntact took a reason that neither has    | Warning | the reason        |
 # | a pod was chosen to leave its sick card          | Warning | PodReplaced       |
 # | a gate closes for a fault                        | Warning | the gate's reason |
 # | a pod that is over is removed                    | Warning | UnexpectedAdmission, Evicted, PodFailed |
@@ -38,6 +39,7 @@ def transitions(
         *_of_scale(previous, status),
         *_of_progress(previous, status),
         *_of_fault(previous, status),
+        *_of_children(previous, status),
         *_of_sick_cards(previous, status),
         *_of_prefetch(previous, status),
     ]
@@ -120,6 +122,15 @@ def _of_fault(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterabl
     before, after = find(previous, "Degraded"), find(status, "Degraded")
     same = (before.get("status"), before.get("reason")) == (after["status"], after["reason"])
     if after["status"] == "True" and not same and after["reason"] != find(status, "Progressing")["reason"]:
+        yield _warning(after["reason"], after["message"])
+
+
+def _of_children(previous: Mapping[str, Any], status: Mapping[str, Any]) -> Iterable[PostEvent]:
+    """A name that is taken is told as a fault already."""
+    before, after = find(previous, "ChildrenIntact"), find(status, "ChildrenIntact")
+    same = (before.get("status"), before.get("reason")) == (after["status"], after["reason"])
+    told = {find(status, kind)["reason"] for kind in ("Progressing", "Degraded")}
+    if after["status"] == "False" and not same and after["reason"] not in told:
         yield _warning(after["reason"], after["message"])
 
 

@@ -181,7 +181,7 @@ def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return
     if situation.still:
         words = "nothing has moved for the progress deadline; read the events of the pods and of their Deployment"
         return Answer(status=True, reason="NoProgress", message=words)
-    return Answer(status=False, reason="Moving", message="the rollout moves")
+    return Answer(status=False, reason="Moving", message=_MOVES)
 
 
 def _not_mounted(pod: ObservedPod) -> Answer:
@@ -205,6 +205,8 @@ def _complete(situation: Situation) -> Answer:
 _RETRY = "change the spec, or the annotation imageedit.dev/restarted-at, to try again"
 
 _WAITS = "the replacement waits for a card; an old pod gives way only once it has one, or with strategy InPlace"
+
+_MOVES = "the rollout moves, or has waited for less than its progress deadline"
 
 _HOW = {
     "Surge": "each replacement is warm before an old pod drains",

@@ -121,6 +121,7 @@ def _replaced(status: Mapping[str, Any], said: Mapping[str, Mapping[str, Any]]) 
 # | none wanted, none there                    | Stopped    |
 # | pods of another revision, or replacing one | RollingOut |
 # | at least one pod serves                    | Serving    |
+# | none wanted, the last ones leave           | Stopped    |
 # | no pod has a node                          | Pending    |
 # | else                                       | Starting   |
 def _phase(situation: Situation, active: Iterable[ObservedPod]) -> str:
@@ -133,6 +134,8 @@ def _phase(situation: Situation, active: Iterable[ObservedPod]) -> str:
         return "RollingOut"
     if situation.serving:
         return "Serving"
+    if situation.wanted == 0:
+        return "Stopped"
     return "Starting" if any(pod.node for pod in pods) else "Pending"
 
 
