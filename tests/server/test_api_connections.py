@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from server.raw_http import RawClient, head, raw_client
 from server.running import until
 
 LONG_S = 600.0
+PIECE_S = 0.005
 
 
 class Running:
@@ -114,13 +116,45 @@ def test_a_head_that_is_too_large_is_refused_with_431(sent: bytes) -> None:
         assert server.refused == [431]
 
 
-def test_a_head_within_the_limit_is_taken_whole_or_in_pieces() -> None:
+def send_slowly(client: RawClient, sent: bytes) -> None:
+    """In segments of a network, each read before the next one comes."""
+    client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for start in range(0, len(sent), 1000):
+        client.send(sent[start : start + 1000])
+        time.sleep(PIECE_S)
+
+
+@pytest.mark.parametrize("send", [RawClient.send, send_slowly], ids=["whole", "in_pieces"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        head("GET", "/", "X-Large: " + "a" * 30_000),
+        head("GET", "/" + "a" * 30_000),
+        head("GET", "/", *[f"X-{number}: {'a' * 3000}" for number in range(10)]),
+    ],
+    ids=["header", "path", "headers"],
+)
+def test_no_byte_of_a_head_counts_twice_however_it_comes(send: Callable[[RawClient, bytes], None], sent: bytes) -> None:
     with listening() as server, raw_client(server.port) as client:
-        sent = head("GET", "/", "X-Large: " + "a" * 20_000)
-        for start in range(0, len(sent), 1000):
-            client.send(sent[start : start + 1000])
+        send(client, sent)
 
         assert client.answer().status == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        head("GET", "/", "X-Large: " + "a" * 40_000),
+        head("GET", "/" + "a" * 40_000),
+        head("GET", "/", *[f"X-{number}: {'a' * 3000}" for number in range(14)]),
+    ],
+    ids=["header", "path", "headers"],
+)
+def test_a_head_that_is_too_large_in_pieces_is_refused_too(sent: bytes) -> None:
+    with listening() as server, raw_client(server.port) as client:
+        send_slowly(client, sent)
+
+        assert client.answer().status == 431
 
 
 def test_trailers_have_the_limit_of_a_head() -> None:

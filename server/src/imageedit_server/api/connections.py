@@ -35,6 +35,8 @@ class Connection(HttpToolsProtocol):
         self._in_head = False
         self._in_body = False
         self._head_bytes = 0
+        # Of the line of the head that has not come to its end: `_head_bytes` gets it when it has.
+        self._line_bytes = 0
         # Since the parser last said something: trailers and chunk extensions can be endless.
         self._silent_bytes = 0
         self._body_bytes = 0
@@ -71,12 +73,13 @@ class Connection(HttpToolsProtocol):
             return
         self._unset_keepalive_if_required()
         began_in_head, self._silent_bytes = self._in_head, self._silent_bytes + len(data)
+        head_bytes = self._head_bytes
         self._feed(data)
         if self._deaf or self.transport.is_closing():
             return
-        if self._in_head and began_in_head:
-            self._head_bytes += len(data)
-        if self._head_bytes > self._bounds.head_bytes:
+        if self._in_head and began_in_head and self._head_bytes == head_bytes:
+            self._line_bytes += len(data)
+        if self._head_bytes + self._line_bytes > self._bounds.head_bytes:
             self._turn_away(self._head_too_large())
         elif self._in_body and self._silent_bytes > self._bounds.head_bytes:
             self._turn_away(_malformed())
@@ -100,12 +103,12 @@ class Connection(HttpToolsProtocol):
         if len(self.pipeline) >= self._bounds.pipelined:
             raise _Refused
         super().on_message_begin()
-        self._in_head, self._head_bytes = True, 0
+        self._in_head, self._head_bytes, self._line_bytes = True, 0, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
         # Trailers come this way as well.
-        self._head_bytes += len(name) + len(value)
+        self._head_bytes, self._line_bytes = self._head_bytes + len(name) + len(value), 0
         self._check_head()
 
     def on_headers_complete(self) -> None:
@@ -116,7 +119,7 @@ class Connection(HttpToolsProtocol):
         # First, because it raises for a path that is none: then there is no such request.
         super().on_headers_complete()
         self._in_head, self._in_body = False, True
-        self._head_bytes = self._silent_bytes = self._body_bytes = self._chunks = 0
+        self._head_bytes = self._line_bytes = self._silent_bytes = self._body_bytes = self._chunks = 0
         self._patience.end()
         self._door.busy(self.transport)
 
