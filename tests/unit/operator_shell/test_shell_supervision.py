@@ -70,20 +70,45 @@ def test_a_stop_in_a_pause_ends_it_at_once() -> None:
     assert starts_of([0, 0, 0], stop_after_s=2.0) == ([0, 1], 2)
 
 
+async def resync_for(
+    seconds: float,
+    kube: MemoryKube,
+    *,
+    namespaces: tuple[str, ...] = (),
+    known: Callable[[], set[Key]] = set,
+    on_key: Callable[[Key], None] = lambda _key: None,
+    on_complete: Callable[[object], None] = lambda _listed: None,
+    on_missing: Callable[[], None] = lambda: None,
+    first: FirstLook | None = None,
+) -> None:
+    """A resync of 100 s, at work for so long."""
+    stop = asyncio.Event()
+    asyncio.get_running_loop().call_later(seconds, stop.set)
+    await resync(
+        kube,
+        namespaces,
+        stop,
+        period_s=100.0,
+        random=lambda: 0.5,
+        known=known,
+        unheard=Hearing().unheard,
+        on_key=on_key,
+        on_complete=on_complete,
+        on_missing=on_missing,
+        first=first,
+    )
+
+
 def resynced(kube: MemoryKube, *, known: set[Key] | None = None, for_s: float = 250.0) -> list[tuple[float, object]]:
     """What a resync of 100 s does, with its times: keys, and None for a completed list."""
 
     async def main() -> list[tuple[float, object]]:
-        stop, log = asyncio.Event(), list[tuple[float, object]]()
-        asyncio.get_running_loop().call_later(for_s, stop.set)
-        await resync(
+        log = list[tuple[float, object]]()
+        await resync_for(
+            for_s,
             kube,
-            ("team",),
-            stop,
-            period_s=100.0,
-            random=lambda: 0.5,
+            namespaces=("team",),
             known=lambda: known or set(),
-            unheard=Hearing().unheard,
             on_key=lambda key: log.append((now(), key)),
             on_complete=lambda _listed: log.append((now(), None)),
             on_missing=lambda: log.append((now(), "missing")),
@@ -135,20 +160,9 @@ def added_after(change: Callable[[MemoryKube], object], family: Family = FAMILY)
     kube = cluster(*family)
 
     async def main() -> list[tuple[float, object]]:
-        stop, log = asyncio.Event(), list[tuple[float, object]]()
+        log = list[tuple[float, object]]()
         asyncio.get_running_loop().call_later(50.0, change, kube)
-        asyncio.get_running_loop().call_later(250.0, stop.set)
-        await resync(
-            kube,
-            (),
-            stop,
-            period_s=100.0,
-            random=lambda: 0.5,
-            known=set,
-            unheard=Hearing().unheard,
-            on_key=lambda key: log.append((now(), key)),
-            on_complete=lambda _listed: None,
-        )
+        await resync_for(250.0, kube, on_key=lambda key: log.append((now(), key)))
         return log
 
     return run_virtual(main)
@@ -175,19 +189,9 @@ def shown_by_lists(kube: MemoryKube) -> list[bool]:
     """After each of two lists, whether a first look could be made with what it showed."""
 
     async def main() -> list[bool]:
-        stop, first, seen = asyncio.Event(), FirstLook(clock=now, kept=nothing_kept()), list[bool]()
-        asyncio.get_running_loop().call_later(150.0, stop.set)
-        await resync(
-            kube,
-            (),
-            stop,
-            period_s=100.0,
-            random=lambda: 0.5,
-            known=set,
-            unheard=Hearing().unheard,
-            on_key=lambda _key: None,
-            on_complete=lambda _listed: seen.append(first.take(EDIT) is not None),
-            first=first,
+        first, seen = FirstLook(clock=now, kept=nothing_kept()), list[bool]()
+        await resync_for(
+            150.0, kube, on_complete=lambda _listed: seen.append(first.take(EDIT) is not None), first=first
         )
         return seen
 
