@@ -100,7 +100,8 @@ class Reconciler:
         return Outcome(result="ok", again_after_s=planned.requeue_after_s)
 
     # | the look at what the list showed | then                                       |
-    # | finds an invalid spec            | the resource is read and looked at anew    |
+    # | finds a resource without status  | the resource is read and looked at anew    |
+    # | finds an invalid spec            | the same                                   |
     # | finds children to be changed     | the same                                   |
     # | finds a status to be written     | the same                                   |
     # | finds nothing to do              | that was the pass                          |

@@ -21,7 +21,7 @@ from imageedit_operator.workqueue import Key
 LONGEST_S = 60.0
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Shown:
     """A resource with its Deployments and pods, whoever made them; all of one list."""
 
