@@ -11,7 +11,8 @@ from typing import Any
 from aiohttp import web
 
 from apiserver.operator_plane import eventually, pod
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient, Manifest
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS
 from imageedit_operator.kube.parsing import parse_pod
 
 PROBES_PORT = 8080

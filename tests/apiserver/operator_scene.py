@@ -14,7 +14,8 @@ from apiserver.operator_pods import status_of
 from apiserver.operator_process import operator
 from faults.node import Node, node
 from imageedit_operator.core.stored import find
-from imageedit_operator.kube.client import PODS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import PODS
 from localcluster import controlplane
 from localcluster.controlplane import ControlPlane
 

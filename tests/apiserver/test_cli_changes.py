@@ -22,7 +22,8 @@ from apiserver.operator_plane import (
 from imageedit_operator.core import manifests
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, KubeClient, Manifest
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS
 from localcluster import controlplane
 from localcluster.controlplane import ControlPlane
 

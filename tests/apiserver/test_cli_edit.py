@@ -15,7 +15,8 @@ from PIL import Image
 from apiserver.cli_process import Ran, cli
 from apiserver.operator_plane import client, create_resource, new_namespace, plane, pod
 from apiserver.operator_pods import report_running
-from imageedit_operator.kube.client import PODS, SERVICES, KubeClient, Resource
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import PODS, SERVICES, Resource
 from localcluster.controlplane import ControlPlane
 from server.running import RunningServer, stub_server
 

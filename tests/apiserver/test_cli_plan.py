@@ -14,7 +14,7 @@ from apiserver.operator_plane import audited_writes, client, create_resource, ku
 from imageedit_operator.core import manifests
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS
 from localcluster.controlplane import ControlPlane
 
 __all__ = ["plane"]

@@ -27,7 +27,8 @@ from imageedit_operator.core import manifests
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.kube.access import Right
-from imageedit_operator.kube.client import CONFIG_MAPS, DEPLOYMENTS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import CONFIG_MAPS, DEPLOYMENTS
 from localcluster.controlplane import ControlPlane
 
 __all__ = ["plane"]

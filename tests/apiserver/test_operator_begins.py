@@ -19,7 +19,8 @@ from apiserver.operator_plane import (
 )
 from apiserver.operator_pods import status_of
 from apiserver.operator_process import PASSES, Operator, operator
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, SERVICES, KubeClient, Manifest
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, SERVICES
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(300)

@@ -22,7 +22,8 @@ from apiserver.operator_pods import add_pod, deployments, gate, report_running, 
 from apiserver.operator_process import Operator, operator
 from apiserver.test_operator_rights import as_account, granted, roles
 from imageedit_operator.kube import access
-from imageedit_operator.kube.client import CONFIG_MAPS, NODES, PODS, KubeClient, Manifest
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import CONFIG_MAPS, NODES, PODS
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(400)

@@ -15,7 +15,8 @@ from faults.node import condition
 from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import deployment_name, revision_hash
-from imageedit_operator.kube.client import (
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import (
     BUDGETS,
     CLAIM_TEMPLATES,
     DEPLOYMENTS,
@@ -23,8 +24,6 @@ from imageedit_operator.kube.client import (
     IMAGE_EDIT_DEPLOYMENTS,
     PODS,
     SERVICES,
-    KubeClient,
-    Manifest,
 )
 from localcluster.controlplane import ControlPlane
 

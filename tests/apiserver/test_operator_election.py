@@ -20,7 +20,8 @@ from apiserver.operator_plane import (
 from apiserver.operator_pods import deployments, status_of
 from apiserver.operator_process import Operator, at_rest, operator
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, LEASES, SERVICES, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, LEASES, SERVICES
 from imageedit_operator.kube.lease import LeaseFile
 from localcluster.controlplane import ControlPlane
 

@@ -8,7 +8,8 @@ from apiserver.operator_plane import LONG_S, eventually
 from apiserver.operator_scene import NAME, Scene, controlled, kube, scene  # noqa: F401 - fixtures
 from imageedit_operator.core.budget import PATIENCE_S
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import BUDGETS, KubeClient, Manifest, Resource
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import BUDGETS, Resource
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(400)

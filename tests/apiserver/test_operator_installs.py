@@ -23,7 +23,8 @@ from apiserver.operator_plane import (
 )
 from apiserver.operator_pods import add_pod, deployments, gate, report_running, serving
 from apiserver.operator_process import operator
-from imageedit_operator.kube.client import DEPLOYMENTS, NODES, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import DEPLOYMENTS, NODES
 from localcluster import binaries
 from localcluster.controlplane import ControlPlane
 

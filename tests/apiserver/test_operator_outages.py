@@ -18,7 +18,8 @@ from apiserver.operator_plane import (
 )
 from apiserver.operator_pods import deployments
 from apiserver.operator_process import behind_proxy
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(400)

@@ -21,7 +21,8 @@ from apiserver.operator_plane import (
 )
 from apiserver.operator_pods import deployments, status_of
 from apiserver.operator_process import operator
-from imageedit_operator.kube.client import JOBS, NODES, PODS, KubeClient, Manifest
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import JOBS, NODES, PODS
 from localcluster.controlplane import ControlPlane
 
 CARD = "example.com/npu"

@@ -24,7 +24,8 @@ from apiserver.operator_plane import (
 )
 from apiserver.operator_pods import add_pod, deployments, gate, report_running, serving, status_of
 from apiserver.operator_process import ENVIRONMENT, PASSES, at_rest, operator
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES
 from imageedit_operator.kube.parsing import parse_pod
 from localcluster import controlplane
 from localcluster.controlplane import ControlPlane

@@ -15,7 +15,7 @@ from apiserver.operator_plane import (
 )
 from apiserver.operator_pods import status_of
 from apiserver.operator_process import operator
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(300)

@@ -11,7 +11,8 @@ from apiserver.operator_plane import eventually, kubectl
 from apiserver.operator_pods import deployments, status_of
 from apiserver.operator_scene import NAME, Scene, controlled, kube, scene  # noqa: F401 - fixtures
 from imageedit_operator.core.stored import find
-from imageedit_operator.kube.client import DEPLOYMENTS, EVENTS, IMAGE_EDIT_DEPLOYMENTS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import DEPLOYMENTS, EVENTS, IMAGE_EDIT_DEPLOYMENTS
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(400)

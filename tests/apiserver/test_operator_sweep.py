@@ -13,7 +13,7 @@ from apiserver.operator_plane import (
 )
 from apiserver.operator_pods import add_pod, deployments, status_of
 from apiserver.operator_process import operator
-from imageedit_operator.kube.client import EVENTS, PODS
+from imageedit_operator.kube.kinds import EVENTS, PODS
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(300)

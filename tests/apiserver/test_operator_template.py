@@ -15,15 +15,8 @@ from apiserver.operator_scene import NAME, TWO_LISTS_S, Scene, controlled, kube,
 from imageedit_operator.core import manifests
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.client import (
-    DEPLOYMENTS,
-    FIELD_MANAGER,
-    IMAGE_EDIT_DEPLOYMENTS,
-    PODS,
-    TEMPLATE_MANAGER,
-    KubeClient,
-    Manifest,
-)
+from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER, KubeClient, Manifest
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(400)

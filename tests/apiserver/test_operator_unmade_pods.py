@@ -17,7 +17,8 @@ from apiserver.operator_plane import (
 from apiserver.operator_pods import add_pod, deployments, report_running, status_of
 from apiserver.operator_process import operator
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import DEPLOYMENTS, PODS, Manifest, Resource
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import DEPLOYMENTS, PODS, Resource
 from imageedit_operator.kube.parsing import timestamp
 from localcluster.controlplane import ControlPlane
 

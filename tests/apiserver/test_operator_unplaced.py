@@ -15,7 +15,8 @@ from apiserver.operator_process import operator
 from apiserver.operator_scene import NAME, Scene
 from faults.node import Node
 from imageedit_operator.core.stored import find
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, KubeClient, Resource
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, Resource
 from localcluster import controlplane
 from localcluster.controlplane import ControlPlane
 

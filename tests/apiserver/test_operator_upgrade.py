@@ -15,7 +15,8 @@ from apiserver.operator_pods import deployments
 from apiserver.operator_process import ENVIRONMENT, PASSES, SOURCE, Operator, operator
 from apiserver.operator_scene import NAME, TWO_LISTS_S, Scene, controlled, kube, stage  # noqa: F401 - fixtures
 from imageedit_operator.core.pod_template import TERMINATION_MARGIN_S
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient, Manifest
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS
 from localcluster import binaries
 from localcluster.controlplane import ControlPlane
 from localcluster.progress import console

@@ -26,7 +26,8 @@ from apiserver.operator_plane import (
     pod,
 )
 from imageedit_operator.kopf_setup import CHUNK, Scope
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS
 from imageedit_operator.wake_ups import SELECTOR, Told
 from imageedit_operator.watching import WatchEnded, watch
 from imageedit_operator.workqueue import Key

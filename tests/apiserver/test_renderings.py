@@ -20,7 +20,8 @@ from imageedit_operator.core.accelerator import INJECTIONS
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.core.service_spec import ServiceSpec
-from imageedit_operator.kube.client import DEPLOYMENTS, SERVICES, TEMPLATE_MANAGER
+from imageedit_operator.kube.client import TEMPLATE_MANAGER
+from imageedit_operator.kube.kinds import DEPLOYMENTS, SERVICES
 from imageedit_operator.kube.losses import marked
 from imageedit_operator.kube.parsing import parse_deployment, service_matches
 from localcluster.controlplane import ControlPlane

@@ -13,7 +13,9 @@ import yaml
 from imageedit_operator.core import conditions
 from imageedit_operator.core.degraded import sick_words
 from imageedit_operator.core.intact import answer
-from imageedit_operator.core.observed import CardLedger, Known, Observed, QueueSample
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed import Observed, QueueSample
+from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.pods import Trouble, trouble
 from imageedit_operator.core.progress import Situation
 from imageedit_operator.core.resource import Autoscaling

@@ -11,7 +11,8 @@ from typing import Any
 
 from faults.node import Node, condition
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import DEPLOYMENTS, PODS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import DEPLOYMENTS, PODS
 from imageedit_operator.kube.parsing import WARM_GATE
 
 LOOK_S = 0.15

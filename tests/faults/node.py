@@ -16,7 +16,8 @@ from typing import Any
 
 from apiserver.operator_pods import Server, serving
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import NODES, PODS, KubeClient, Manifest, Resource
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import NODES, PODS, Resource
 from imageedit_operator.kube.parsing import WARM_GATE, timestamp
 
 TURN_S = 0.1

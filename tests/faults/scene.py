@@ -13,7 +13,8 @@ from faults.invariants import CHECKS, Observer, observed
 from faults.node import REVISION, Node, condition, node
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, KubeClient, Manifest
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES
 from imageedit_operator.kube.parsing import WARM_GATE
 
 ROLLOUT_S = 240.0

@@ -14,7 +14,8 @@ from apiserver.operator_faults import WRITES, Refusal
 from apiserver.operator_plane import eventually
 from apiserver.operator_process import behind_proxy
 from faults.scene import scene
-from imageedit_operator.kube.client import EVENTS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import EVENTS
 from localcluster.controlplane import ControlPlane
 
 Rule = Callable[[str, str], Refusal | None]

@@ -11,7 +11,8 @@ from pathlib import Path
 from apiserver.operator_plane import ROOT, eventually
 from apiserver.operator_process import ENVIRONMENT, operator
 from faults.scene import scene
-from imageedit_operator.kube.client import PODS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import PODS
 from localcluster.controlplane import ControlPlane
 
 DAY_S, HOUR_S = 86_400, 3600

@@ -10,7 +10,8 @@ from apiserver.operator_pods import status_of
 from apiserver.operator_process import operator
 from faults.node import REVISION, condition
 from faults.scene import Scene, scene
-from imageedit_operator.kube.client import PODS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import PODS
 from imageedit_operator.kube.parsing import WARM_GATE
 from localcluster.controlplane import ControlPlane
 

@@ -9,7 +9,8 @@ from apiserver.operator_pods import status_of
 from apiserver.operator_process import operator
 from faults.scene import scene
 from imageedit_operator.core.stored import find
-from imageedit_operator.kube.client import PODS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import PODS
 from localcluster.controlplane import ControlPlane
 
 SOON_S = 60.0

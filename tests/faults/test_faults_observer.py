@@ -20,7 +20,8 @@ from faults.invariants import (
     observed,
 )
 from faults.node import REVISION, Node, node
-from imageedit_operator.kube.client import PODS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import PODS
 from imageedit_operator.kube.parsing import WARM_GATE
 
 pytestmark = pytest.mark.usefixtures("plane")

@@ -15,7 +15,8 @@ from apiserver.operator_process import operator
 from faults.invariants import observed
 from faults.node import condition, node
 from imageedit_operator.core.stored import find
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, PODS
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, WARM_GATE
 from localcluster.controlplane import ControlPlane
 

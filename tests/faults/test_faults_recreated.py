@@ -7,7 +7,8 @@ from apiserver.operator_pods import status_of
 from apiserver.operator_process import operator
 from faults.scene import NAME, scene
 from imageedit_operator.core.stored import find
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, KubeClient, Resource
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
 from localcluster.controlplane import ControlPlane
 
 REPLICA_SETS = Resource(group="apps", version="v1", plural="replicasets")

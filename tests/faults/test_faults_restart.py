@@ -7,7 +7,8 @@ import asyncio
 from apiserver.operator_plane import eventually
 from apiserver.operator_process import operator
 from faults.scene import scene
-from imageedit_operator.kube.client import PODS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import PODS
 from localcluster.controlplane import ControlPlane, kill_apiserver, revive_apiserver
 
 AWAY_S = 3.0

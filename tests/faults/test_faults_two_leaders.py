@@ -7,7 +7,8 @@ import asyncio
 from apiserver.operator_plane import LONG_S, eventually, writes_but_leases
 from apiserver.operator_process import PASSES, Operator, operator
 from faults.scene import NAME, Scene, scene
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from localcluster.controlplane import ControlPlane
 
 TOGETHER_S = 30.0

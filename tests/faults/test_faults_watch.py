@@ -12,7 +12,8 @@ from apiserver.operator_faults import GONE, LEADER_CHANGED, FaultProxy
 from apiserver.operator_plane import eventually
 from apiserver.operator_process import behind_proxy
 from faults.scene import NAME, Scene, scene
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS
 from localcluster.controlplane import ControlPlane
 
 WATCHES_S = 30.0

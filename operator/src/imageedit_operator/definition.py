@@ -11,7 +11,8 @@ import logging
 from collections.abc import Callable
 
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube
+from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from imageedit_operator.supervision import sleep_unless
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 
 import kopf
 
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Resource
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, Resource
 from imageedit_operator.kube.login import load_configuration
 from imageedit_operator.wake_ups import SELECTOR, WATCHED, Sights, Told, keys_for, version_of
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from imageedit_operator.errors import ApiError, PreflightFailed
 from imageedit_operator.kube import access, device_info
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube
+from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from imageedit_operator.supervision import sleep_unless
 
 logger = logging.getLogger(__name__)

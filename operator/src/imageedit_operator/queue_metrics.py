@@ -17,7 +17,8 @@ from typing import Any
 
 import aiohttp
 
-from imageedit_operator.core.observed import Known, QueueSample, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import QueueSample
 from imageedit_operator.http_reading import read_bounded
 
 WAITING = "imageedit_waiting_requests"

@@ -12,17 +12,20 @@ from imageedit_operator.core.accelerator import Accelerator, AutoInjection
 from imageedit_operator.core.actions import DeleteBudget, DeletePod, Plan, PostEvent
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.ground import Ground
-from imageedit_operator.core.observed import CardLedger, Known, Observed, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Observed
+from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.relief import chosen_between
 from imageedit_operator.core.resource import ImageEditDeployment, parse
 from imageedit_operator.core.status import invalid, refused
 from imageedit_operator.errors import ApiError, WorldMoved
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube, Manifest
+from imageedit_operator.kube.client import Kube, Manifest
 from imageedit_operator.kube.execute import MOVES_CARDS, Executor, Subject, describe
 from imageedit_operator.kube.first_look import FirstLook, Shown, nothing_shown
 from imageedit_operator.kube.kept import Kept, nothing_kept
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.telemetry import Telemetry

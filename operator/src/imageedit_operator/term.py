@@ -24,11 +24,12 @@ from imageedit_operator.hearing import Hearing
 from imageedit_operator.kopf_setup import Scope
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import Kube, Manifest, Resource
+from imageedit_operator.kube.client import Kube, Manifest
 from imageedit_operator.kube.device_book import DeviceBook
 from imageedit_operator.kube.execute import Executor
 from imageedit_operator.kube.first_look import FirstLook
 from imageedit_operator.kube.kept import Kept
+from imageedit_operator.kube.kinds import Resource
 from imageedit_operator.kube.mounts import MountBook
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from imageedit_operator.core.pods import is_over
-from imageedit_operator.kube.client import DEPLOYMENTS, FIELD_MANAGER, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
+from imageedit_operator.kube.client import FIELD_MANAGER
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, parse_deployment, parse_pod
 from imageedit_operator.workqueue import Key
 

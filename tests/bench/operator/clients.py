@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from imageedit_operator.kube.client import KubeClient, Resource
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import Resource
 from imageedit_server.loadtest.asking import asking, sample_picture
 from imageedit_server.loadtest.http import Address
 

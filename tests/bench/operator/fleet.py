@@ -11,7 +11,8 @@ from bench.figures import AT_MOST, Figure
 from bench.operator.world import AT_ONCE, World, each
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, Manifest, Resource
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, Resource
 from localcluster.addresses import RESOURCE_NAME
 
 LOOK_S = 0.5

@@ -20,7 +20,8 @@ import aiohttp
 from apiserver.operator_plane import ROOT
 from faults.node import condition
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import NODES, PODS, KubeClient, Resource
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import NODES, PODS, Resource
 from imageedit_operator.kube.parsing import WARM_GATE
 from localcluster.addresses import RESOURCE_NAME
 

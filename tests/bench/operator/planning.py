@@ -6,7 +6,9 @@ import time
 
 from bench.figures import AT_MOST, Figure
 from bench.operator.reaction import percentile
-from imageedit_operator.core.observed import CardLedger, Known, Observed
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed import Observed
+from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.revision import revision_hash
 from unit.operator_core.builders import OLD, deployment, resource, serving_pod

@@ -9,7 +9,7 @@ from datetime import datetime
 from bench.figures import AT_MOST, Figure
 from bench.operator import fleet
 from bench.operator.world import Event, World, is_mine
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 
 APART_S = 1.0
 SETTLES_S = 5.0

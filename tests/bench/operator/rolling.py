@@ -14,7 +14,7 @@ from bench.operator.kubelet import Kubelet, kubelet
 from bench.operator.world import World
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from localcluster.addresses import RESOURCE_NAME
 
 FLAGS = ("--http-port", "18080", "--leader-elect", "off")

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from apiserver.operator_plane import ROOT, client, install, is_write
 from bench.operator import isolation, stages
-from imageedit_operator.kube.client import NODES, KubeClient
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import NODES
 from localcluster import addresses, binaries, certs, controllers, controlplane, kubeconfig, processes
 from localcluster.controlplane import ControlPlane
 from localcluster.paths import Layout

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from imageedit_operator.cli.forecast import Forecast, forecast
-from imageedit_operator.core.observed import CardLedger, Known, Observed, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Observed
+from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import revision_hash
 from unit.operator_cli.builders import CARD, NOW

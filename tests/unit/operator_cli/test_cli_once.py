@@ -11,7 +11,7 @@ from imageedit_operator.cli.documents import as_text
 from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.status_text import text
 from imageedit_operator.cli.status_view import StatusView, build
-from imageedit_operator.core.observed import Unknown
+from imageedit_operator.core.known import Unknown
 from unit.operator_cli.builders import NOW, children, condition, event, resource
 
 FAULT = "pod edit-x: /models/qwen has no model_index.json; check spec.model.source: the checkpoint must lie there"

@@ -13,16 +13,9 @@ from imageedit_operator.cli.exits import CommandFailed, Exit
 from imageedit_operator.cli.forecast import Forecast, Step
 from imageedit_operator.cli.plan_view import PlanView
 from imageedit_operator.cli.screen import Screen
-from imageedit_operator.core.observed import (
-    Budgets,
-    CardLedger,
-    Known,
-    Observed,
-    ObservedBudget,
-    Refusal,
-    SickNode,
-    Unknown,
-)
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Budgets, Observed, ObservedBudget, Refusal
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
 from imageedit_operator.core.resource import parse
 from unit.operator_cli.builders import CARD, NOW, hash_of, resource
 from unit.operator_core import builders as core

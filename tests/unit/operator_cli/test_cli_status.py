@@ -14,7 +14,8 @@ from imageedit_operator.cli.pod_view import state
 from imageedit_operator.cli.roles import role
 from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.status_view import StatusView
-from imageedit_operator.core.observed import CardLedger, Known, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
 from unit.operator_cli.builders import CARD, NOW, children, condition, deployment, event, hash_of, pod, resource
 from unit.operator_core import builders as core
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from imageedit_operator.core import resource as resources
-from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
 from imageedit_operator.core.resource import ImageEditDeployment
 
 CARD = "huawei.com/Ascend910"

@@ -32,19 +32,11 @@ from imageedit_operator.core.actions import (
     SetDeletionCost,
     SetGate,
 )
+from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.manifests import RENDERED
-from imageedit_operator.core.observed import (
-    CardLedger,
-    Known,
-    Observed,
-    ObservedDeployment,
-    ObservedJob,
-    ObservedPod,
-    QueueSample,
-    SickNode,
-    Unknown,
-    WarmReport,
-)
+from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedJob, QueueSample
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
+from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.revision import revision_hash
 

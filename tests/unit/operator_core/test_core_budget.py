@@ -9,7 +9,9 @@ import pytest
 
 from imageedit_operator.core import budget, manifests
 from imageedit_operator.core.actions import ApplyBudget, DeleteBudget
-from imageedit_operator.core.observed import Budgets, Known, ObservedBudget, ObservedDeployment, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Budgets, ObservedBudget, ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod
 from unit.operator_core.builders import (
     HASH,
     OLD,

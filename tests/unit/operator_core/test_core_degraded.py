@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from imageedit_operator.core.degraded import sick_words
-from imageedit_operator.core.observed import CardLedger, Known, SickNode
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
 from imageedit_operator.core.relief import PLUGIN_S, Case, Relief
 from unit.operator_core.builders import serving_pod
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from imageedit_operator.core.demand import words_for_a_start
-from imageedit_operator.core.observed import Known, ObservedPod, QueueSample, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import QueueSample
+from imageedit_operator.core.observed_pod import ObservedPod
 from unit.operator_core.builders import pending_pod, serving_pod, starting_pod
 
 NOW = 5000.0

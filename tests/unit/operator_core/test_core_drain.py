@@ -8,7 +8,7 @@ import pytest
 
 from imageedit_operator.core import drain
 from imageedit_operator.core.actions import DrainPod, SetGate
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from unit.operator_core.builders import SILENT, draining_pod, known, pending_pod, serving_pod, starting_pod
 
 NOW = 1100.0

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from imageedit_operator.core import expectations
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from unit.operator_core.builders import HASH, SILENT, draining_pod, pending_pod, serving_pod, starting_pod
 
 NOW = 10_000.0

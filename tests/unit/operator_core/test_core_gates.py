@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from imageedit_operator.core import gates
 from imageedit_operator.core.actions import SetGate
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import gate_container, gate_message
 from unit.operator_core.builders import HASH, OLD, SILENT, draining_pod, known, serving_pod, starting_pod
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from imageedit_operator.core.ground import found, is_news
-from imageedit_operator.core.observed import CardLedger, Known, SickNode, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
 
 NOBODY = Unknown(reason="Forbidden", message="m")
 HERE, ELSEWHERE = "node-1", "node-2"

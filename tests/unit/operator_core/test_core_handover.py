@@ -9,7 +9,7 @@ import pytest
 
 from imageedit_operator.core import handover
 from imageedit_operator.core.actions import Action, SetDeletionCost, SetGate
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from unit.operator_core.builders import CARD, OLD, draining_pod, pending_pod, serving_pod
 
 NOW = 5000.0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from imageedit_operator.core import history
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from unit.operator_core.builders import HASH, OLD, SILENT, deployment, known, serving_pod, starting_pod
 
 NEWEST = {"hash": HASH, "model": "b", "files": "f2"}

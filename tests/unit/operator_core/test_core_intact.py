@@ -16,7 +16,8 @@ from imageedit_operator.core.actions import (
     LabelDeployment,
     ScaleDeployment,
 )
-from imageedit_operator.core.observed import Budgets, Known, Observed, ObservedBudget, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Budgets, Observed, ObservedBudget
 from imageedit_operator.core.pods import Trouble
 from unit.operator_core.builders import HASH, OLD, deployment, resource
 

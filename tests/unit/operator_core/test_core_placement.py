@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.placement import budget_spent, free_pods, gives_way, is_blocked, may_be_placed
 from unit.operator_core.builders import CARD, OLD, pending_pod, serving_pod, starting_pod
 

@@ -22,17 +22,10 @@ from imageedit_operator.core.actions import (
     ScaleDeployment,
     SetGate,
 )
-from imageedit_operator.core.observed import (
-    CardLedger,
-    Known,
-    Observed,
-    ObservedDeployment,
-    ObservedJob,
-    ObservedPod,
-    QueueSample,
-    SickNode,
-    Unknown,
-)
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedJob, QueueSample
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import copy_key, revision_hash

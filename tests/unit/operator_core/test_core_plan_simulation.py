@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from imageedit_operator.core.observed import Known, QueueSample, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import QueueSample
 from unit.operator_core.builders import autoscaling, manifest
 from unit.operator_core.cluster_model import Cluster
 

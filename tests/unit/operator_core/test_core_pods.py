@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import ADVICE, CLAIM_ADVICE, trouble, volume_message
 from unit.operator_core.builders import OLD, SILENT, draining_pod, known, pending_pod, serving_pod, starting_pod
 

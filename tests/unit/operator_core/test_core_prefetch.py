@@ -12,8 +12,10 @@ import pytest
 from imageedit_operator.core import prefetch
 from imageedit_operator.core.actions import CreateJob, DeleteJob
 from imageedit_operator.core.fields import InvalidResource
+from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.manifests import deployment
-from imageedit_operator.core.observed import Known, Observed, ObservedJob, ObservedPod, Unknown
+from imageedit_operator.core.observed import Observed, ObservedJob
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.prefetch import AT_ONCE, Copies
 from imageedit_operator.core.prefetch_job import HOPELESS_EXITS, job_name
 from imageedit_operator.core.resource import ImageEditDeployment

@@ -8,7 +8,7 @@ import pytest
 
 from imageedit_operator.core import record
 from imageedit_operator.core.fleet import Fleet
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import Trouble
 from imageedit_operator.core.record import Record
 from imageedit_operator.core.resize import Group

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from imageedit_operator.core import relief
 from imageedit_operator.core.fleet import Fleet
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, SickNode, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.relief import PLUGIN_S, REPEAT_S, SETTLE_S, Case, Relief, find_way, follow, goal
 from imageedit_operator.core.resize import Group
 from unit.operator_core.builders import OLD, deployment, draining_pod, pending_pod, serving_pod, starting_pod

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from imageedit_operator.core.actions import Action, DeletePod, DrainPod, ScaleDeployment, SetDeletionCost, SetGate
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.resize import Group, resize
 from unit.operator_core.builders import deployment, draining_pod, known, pending_pod, serving_pod, starting_pod
 

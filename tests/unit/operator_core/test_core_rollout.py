@@ -10,7 +10,9 @@ import pytest
 from imageedit_operator.core.actions import Action, ScaleDeployment, SetGate
 from imageedit_operator.core.fleet import Fleet, assemble, first_trouble
 from imageedit_operator.core.hold import Hold
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.resize import Group
 from imageedit_operator.core.rollout import Step, Terms, step
 from unit.operator_core.builders import (

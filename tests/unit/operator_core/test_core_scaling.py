@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imageedit_operator.core.observed import Known, QueueSample, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import QueueSample
 from imageedit_operator.core.resource import Autoscaling
 from imageedit_operator.core.scaling import Decision, Memory, decide, window
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, SickNode, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.sick_cards import mark, room_in_its_place, suspects
 from unit.operator_core.builders import pending_pod, serving_pod
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imageedit_operator.core import sweep
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from unit.operator_core.builders import starting_pod
 
 NOW = 1_000_000.0

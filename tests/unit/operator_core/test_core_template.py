@@ -9,7 +9,10 @@ import pytest
 
 from imageedit_operator.core import template
 from imageedit_operator.core.actions import ApplyTemplate, CreateDeployment, ScaleDeployment, SetGate
-from imageedit_operator.core.observed import CardLedger, Known, Observed, ObservedPod, Refusal
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed import Observed, Refusal
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.core.stored import find

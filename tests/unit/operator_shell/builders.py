@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, Manifest, Resource
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, Resource
 
 CARD = "huawei.com/Ascend910"
 RESOURCE_UID = "uid-of-the-resource"

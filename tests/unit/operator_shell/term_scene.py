@@ -22,10 +22,11 @@ from imageedit_operator.errors import ApiError
 from imageedit_operator.hearing import Hearing
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, Manifest, Resource
+from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.execute import Executor
 from imageedit_operator.kube.first_look import FirstLook
 from imageedit_operator.kube.kept import Kept
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, Resource
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.status import StatusWriter
 from imageedit_operator.reconciler import Reconciler

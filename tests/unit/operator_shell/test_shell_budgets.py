@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from imageedit_operator.core import manifests
-from imageedit_operator.core.observed import Budgets, Known, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Budgets
 from imageedit_operator.core.resource import parse
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.budgets import FRESH_S, BudgetBook, selects
-from imageedit_operator.kube.client import BUDGETS, Manifest
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import BUDGETS
 from unit.operator_shell.builders import MemoryKube, cluster, custom_resource, owner
 
 RESOURCE = parse(custom_resource())

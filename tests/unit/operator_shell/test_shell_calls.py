@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Resource
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, Resource
 from imageedit_operator.wake_ups import WATCHED
 from unit.operator_shell.term_scene import AT_REST_S, CHILDREN, NAMES, PERIOD_S, Scene, breathe, serving
 from unit.operator_shell.virtual_time import run_virtual

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imageedit_operator.core.observed import CardLedger, Known, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.tolerations import Place
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.cards import COST_FACTOR, FRESH_S, CardBook
-from imageedit_operator.kube.client import NODES, Manifest, Resource
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import NODES, Resource
 from imageedit_operator.kube.node_cards import NodeCards, ledger, repelling_taints, usable_node
 from imageedit_operator.kube.quantities import extended, requested_by
 from unit.operator_shell.builders import CARD, MemoryKube, holder, node, with_cards

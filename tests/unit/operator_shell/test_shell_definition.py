@@ -6,7 +6,7 @@ import asyncio
 
 from imageedit_operator.definition import LOOK_S, MISSING, Definition
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import Resource
+from imageedit_operator.kube.kinds import Resource
 from unit.operator_shell.builders import MemoryKube
 from unit.operator_shell.virtual_time import now, run_virtual
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.card_names import held_cards, names, unhealthy_cards
-from imageedit_operator.kube.client import CONFIG_MAPS, Manifest
+from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.device_book import ABSENT_S, FRESH_S, DeviceBook
 from imageedit_operator.kube.device_info import OLDEST_S, parse
+from imageedit_operator.kube.kinds import CONFIG_MAPS
 from unit.operator_shell.builders import CARD, MemoryKube, pod
 
 WALL = 1_796_007_600.0

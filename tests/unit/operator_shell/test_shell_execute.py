@@ -25,10 +25,10 @@ from imageedit_operator.core.actions import (
     SetDeletionCost,
     SetGate,
 )
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.errors import ApiError, WorldMoved
-from imageedit_operator.kube.client import DEPLOYMENTS, PODS
 from imageedit_operator.kube.execute import Executor, Subject, describe, event_manifest, gate_patch
+from imageedit_operator.kube.kinds import DEPLOYMENTS, PODS
 from unit.operator_shell.builders import RESOURCE_UID, MemoryKube, cluster, deployment, pod
 from unit.operator_shell.loopback import answering
 

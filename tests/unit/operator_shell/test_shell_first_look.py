@@ -5,17 +5,10 @@ from __future__ import annotations
 import pytest
 
 from imageedit_operator.core.resource import parse
-from imageedit_operator.kube.client import (
-    BUDGETS,
-    DEPLOYMENTS,
-    IMAGE_EDIT_DEPLOYMENTS,
-    PODS,
-    SERVICES,
-    Manifest,
-    Resource,
-)
+from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.first_look import LONGEST_S, FirstLook, Shown, nothing_shown
 from imageedit_operator.kube.kept import Kept
+from imageedit_operator.kube.kinds import BUDGETS, DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, Resource
 from imageedit_operator.wake_ups import Told
 from imageedit_operator.workqueue import Key
 from unit.operator_shell.builders import custom_resource, deployment, owner, pod

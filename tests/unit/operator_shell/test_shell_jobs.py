@@ -9,8 +9,9 @@ import pytest
 from imageedit_operator.core.pods import CLAIM_ADVICE
 from imageedit_operator.core.resource import parse
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import JOBS, PODS, Manifest
+from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.jobs import parse_job, read_jobs
+from imageedit_operator.kube.kinds import JOBS, PODS
 from unit.operator_shell.builders import RESOURCE_UID, cluster, custom_resource, owner
 
 MODEL = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from imageedit_operator.core.resource import parse
-from imageedit_operator.kube.client import SERVICES, Manifest
+from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.kept import LONGEST_S, Kept
+from imageedit_operator.kube.kinds import SERVICES
 from imageedit_operator.kube.versions import Family
 from imageedit_operator.workqueue import Key
 from unit.operator_shell.builders import custom_resource, owner

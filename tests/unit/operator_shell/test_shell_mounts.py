@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import EVENTS, Manifest
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import EVENTS
 from imageedit_operator.kube.mounts import FORBIDDEN_S, FRESH_S, MOST_PODS, PATIENCE_S, MountBook, hangs, why
 from imageedit_operator.kube.parsing import timestamp
 

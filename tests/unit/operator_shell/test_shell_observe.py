@@ -12,15 +12,17 @@ import pytest
 from aiohttp import web
 
 from imageedit_operator.core import manifests
+from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.manifests import OWNER_UID, RENDERED
-from imageedit_operator.core.observed import Known, Observed, Unknown
+from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import deployment_name, revision_hash
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import BUDGETS, DEPLOYMENTS, NODES, PODS, SERVICES, Manifest
+from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.kept import Kept
+from imageedit_operator.kube.kinds import BUDGETS, DEPLOYMENTS, NODES, PODS, SERVICES
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.warmz import ask_warmz
 from unit.operator_shell.builders import MemoryKube, cluster, custom_resource, deployment, node, owner, pod, warm_body

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from imageedit_operator.core.observed import Known, ObservedPod
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.kube.parsing import (
     epoch_s,
     foreign_owner,

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from imageedit_operator.core.observed import Known, QueueSample, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import QueueSample
 from imageedit_operator.queue_metrics import RUNNING, WAITING, Series, combine, query, read_queue
 from unit.operator_shell.loopback import answering
 

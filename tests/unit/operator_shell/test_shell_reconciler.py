@@ -10,9 +10,10 @@ import pytest
 from imageedit_operator.core.actions import Action
 from imageedit_operator.core.resource import parse
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, SERVICES, Manifest
+from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.first_look import FirstLook
 from imageedit_operator.kube.kept import Kept, nothing_kept
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, NODES, PODS, SERVICES
 from imageedit_operator.reconciler import MOVED_AGAIN_S, Reconciler
 from imageedit_operator.worker import Outcome
 from imageedit_operator.workqueue import Key

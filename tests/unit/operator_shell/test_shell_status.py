@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from imageedit_operator.kube.status import StatusWriter, merge_diff
 from imageedit_operator.workqueue import Key
 from unit.operator_shell.builders import MemoryKube, cluster, custom_resource, merge

@@ -10,7 +10,10 @@ import pytest
 
 from imageedit_operator.errors import ApiError
 from imageedit_operator.hearing import Hearing
-from imageedit_operator.kube.client import (
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.first_look import FirstLook
+from imageedit_operator.kube.kept import nothing_kept
+from imageedit_operator.kube.kinds import (
     BUDGETS,
     CLAIM_TEMPLATES,
     DEPLOYMENTS,
@@ -18,11 +21,8 @@ from imageedit_operator.kube.client import (
     JOBS,
     PODS,
     SERVICES,
-    Manifest,
     Resource,
 )
-from imageedit_operator.kube.first_look import FirstLook
-from imageedit_operator.kube.kept import nothing_kept
 from imageedit_operator.supervision import MOST_FAILURES, WatchesLost, resync, supervise
 from imageedit_operator.watching import WatchEnded
 from imageedit_operator.workqueue import Key

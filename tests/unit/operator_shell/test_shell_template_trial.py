@@ -16,8 +16,9 @@ from imageedit_operator.errors import ApiError, WorldMoved
 from imageedit_operator.kube import template_trial
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import DEPLOYMENTS, TEMPLATE_MANAGER, Manifest
+from imageedit_operator.kube.client import TEMPLATE_MANAGER, Manifest
 from imageedit_operator.kube.execute import Executor, Subject, describe
+from imageedit_operator.kube.kinds import DEPLOYMENTS
 from imageedit_operator.kube.observe import Observer
 from imageedit_operator.kube.parsing import parse_deployment
 from unit.operator_shell.builders import RESOURCE_UID, MemoryKube, cluster, custom_resource, deployment

@@ -10,9 +10,11 @@ import kopf
 import pytest
 
 from imageedit_operator.core.manifests import OWNER_UID, RENDERED
-from imageedit_operator.core.observed import ObservedDeployment, ObservedPod
+from imageedit_operator.core.observed import ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.kopf_setup import Scope, build_registry, build_settings
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, TEMPLATE_MANAGER, Resource
+from imageedit_operator.kube.client import TEMPLATE_MANAGER
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
 from imageedit_operator.kube.parsing import parse_deployment, parse_pod
 from imageedit_operator.wake_ups import SELECTOR, SOON_S, Sights, keys_for
 from imageedit_operator.workqueue import Key

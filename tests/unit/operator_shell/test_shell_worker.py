@@ -9,7 +9,8 @@ import aiohttp
 import pytest
 
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest, Resource
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, Resource
 from unit.operator_shell.builders import (
     MemoryKube,
     custom_resource,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imageedit_operator.core.observed import Observed, ObservedPod, Unknown
+from imageedit_operator.core.known import Unknown
+from imageedit_operator.core.observed import Observed
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import is_active
 from imageedit_operator.core.resource import ImageEditDeployment
 

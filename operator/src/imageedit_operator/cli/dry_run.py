@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from imageedit_operator.kube.client import FIELD_MANAGER, IMAGE_EDIT_DEPLOYMENTS, KubeClient, Manifest
+from imageedit_operator.kube.client import FIELD_MANAGER, KubeClient, Manifest
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CLIENT_SIDE, SERVER_SIDE = "kubectl-client-side-apply", "kubectl"

@@ -14,7 +14,7 @@ import aiohttp
 from imageedit_operator.cli import edit_files
 from imageedit_operator.cli.exits import CommandFailed, Exit
 from imageedit_operator.cli.session import Place, Session, session
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 
 PATH = "/v1/images/edits"
 PORT = "api"

@@ -6,9 +6,11 @@ import asyncio
 from dataclasses import dataclass
 
 from imageedit_operator.cli.exits import CommandFailed, Exit, is_unknown_kind
-from imageedit_operator.core.observed import Known, Unknown, WarmReport
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_pod import WarmReport
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import DEPLOYMENTS, EVENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Kube, Manifest
+from imageedit_operator.kube.client import Kube, Manifest
+from imageedit_operator.kube.kinds import DEPLOYMENTS, EVENTS, IMAGE_EDIT_DEPLOYMENTS, PODS
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, foreign_owner
 
 Report = Known[WarmReport] | Unknown

@@ -24,16 +24,10 @@ from imageedit_operator.core.actions import (
     SetGate,
 )
 from imageedit_operator.core.demand import cards_per_pod
-from imageedit_operator.core.observed import (
-    CardLedger,
-    Known,
-    Observed,
-    ObservedDeployment,
-    ObservedJob,
-    ObservedPod,
-    Unknown,
-    WarmReport,
-)
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedJob
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
 from imageedit_operator.core.pods import holds_card, is_active, is_serving
 from imageedit_operator.core.prefetch_job import COPY_LABEL, NODE_UID
 from imageedit_operator.core.resource import ImageEditDeployment

@@ -6,7 +6,7 @@ from imageedit_operator.cli import gitops, looking
 from imageedit_operator.cli.exits import Exit
 from imageedit_operator.cli.session import Session
 from imageedit_operator.cli.written import Written, show
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 
 
 async def run(session: Session, name: str, *, paused: bool, json: bool) -> Exit:

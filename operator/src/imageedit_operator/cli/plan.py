@@ -15,15 +15,18 @@ from imageedit_operator.cli.plan_view import PlanView
 from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.session import Session
 from imageedit_operator.core.fields import InvalidResource
-from imageedit_operator.core.observed import Known, Observed, Unknown, WarmReport
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Observed
+from imageedit_operator.core.observed_pod import WarmReport
 from imageedit_operator.core.resource import ImageEditDeployment, parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube import template_trial
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest
+from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.device_book import DeviceBook
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from imageedit_operator.kube.observe import AskPod, Observer
 
 

@@ -15,7 +15,8 @@ from imageedit_operator.cli.recipes import Change
 from imageedit_operator.core import budget, demand, manifests, template
 from imageedit_operator.core.actions import DeleteBudget
 from imageedit_operator.core.fields import InvalidResource
-from imageedit_operator.core.observed import Known, Observed, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.pods import holds_card
 from imageedit_operator.core.resource import ImageEditDeployment, parse
 from imageedit_operator.core.revision import deployment_name, revision_hash

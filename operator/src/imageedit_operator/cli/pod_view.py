@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from imageedit_operator.core.observed import Known, ObservedPod
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import is_draining, is_over, is_serving, trouble, volume_message
 from imageedit_operator.core.unplaced import seeks, volume_words
 

@@ -8,7 +8,8 @@ from imageedit_operator.cli.session import Session
 from imageedit_operator.cli.written import Written, show
 from imageedit_operator.core.resource import PROMOTED, ImageEditDeployment, parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 
 
 async def run(session: Session, name: str, *, json: bool) -> Exit:

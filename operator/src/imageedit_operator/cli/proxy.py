@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 import aiohttp
 from kubernetes.aio.client import ApiClient
 
-from imageedit_operator.core.observed import Known, Unknown, WarmReport
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_pod import WarmReport
 from imageedit_operator.http_reading import read_bounded
 from imageedit_operator.kube.parsing import parse_warm_report
 from imageedit_operator.kube.warmz import LONGEST_REPORT_BYTES, PROBES_PORT

@@ -11,7 +11,7 @@ from imageedit_operator.cli.written import Written, show
 from imageedit_operator.core.resource import RESTARTED_AT, parse
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.core.stored import timestamp
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 
 
 async def run(session: Session, name: str, *, json: bool) -> Exit:

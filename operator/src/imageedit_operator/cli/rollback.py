@@ -18,7 +18,8 @@ from imageedit_operator.cli.written import Written, show
 from imageedit_operator.core.recipe import PARTS
 from imageedit_operator.core.resource import RESTARTED_AT, parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 
 
 async def run(session: Session, name: str, *, to: str, json: bool) -> Exit:

@@ -13,11 +13,13 @@ from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.session import Session
 from imageedit_operator.cli.status_view import StatusView
 from imageedit_operator.core.fields import InvalidResource
-from imageedit_operator.core.observed import CardLedger, Known, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.pods import is_over
 from imageedit_operator.core.resource import parse
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Manifest
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from imageedit_operator.kube.parsing import parse_pod
 
 PODS_AT_ONCE = 16

@@ -14,7 +14,9 @@ from imageedit_operator.cli.pod_view import PodView, pod_view
 from imageedit_operator.cli.roles import role
 from imageedit_operator.core import demand
 from imageedit_operator.core.fields import InvalidResource
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import holds_card, is_active
 from imageedit_operator.core.recipe import noted
 from imageedit_operator.core.resource import ImageEditDeployment, parse

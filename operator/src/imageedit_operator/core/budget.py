@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 from imageedit_operator.core import manifests
 from imageedit_operator.core.actions import Action, ApplyBudget, DeleteBudget
-from imageedit_operator.core.observed import Budgets, Known, ObservedDeployment, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Budgets, ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.placement import LEAVING_MARGIN_S
 from imageedit_operator.core.pods import holds_card, is_active, trouble
 from imageedit_operator.core.resource import ImageEditDeployment

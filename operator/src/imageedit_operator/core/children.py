@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from imageedit_operator.core import manifests
 from imageedit_operator.core.actions import Action, ApplyClaimTemplate, ApplyService, CreateDeployment, LabelDeployment
-from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedPod
+from imageedit_operator.core.observed import Observed, ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.pods import Trouble
 from imageedit_operator.core.resource import ImageEditDeployment

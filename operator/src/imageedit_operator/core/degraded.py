@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, SickNode, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import Trouble, is_live
 from imageedit_operator.core.relief import Case, Relief, patience_s
 from imageedit_operator.core.sick_cards import sick_nodes

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from imageedit_operator.core.observed import (
-    Known,
-    Observed,
-    ObservedDeployment,
-    ObservedPod,
-    QueueSample,
-    Unknown,
-)
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Observed, ObservedDeployment, QueueSample
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.placement import free_pods
 from imageedit_operator.core.pods import holds_card, is_active, is_serving
 from imageedit_operator.core.resource import ImageEditDeployment

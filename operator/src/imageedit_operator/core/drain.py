@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from imageedit_operator.core.actions import Action, DrainPod, SetGate
-from imageedit_operator.core.observed import Known, ObservedPod
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import (
     DRAINING,
     gate_container,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from imageedit_operator.core import drain, refusals
-from imageedit_operator.core.observed import ObservedDeployment, ObservedPod
+from imageedit_operator.core.observed import ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import Trouble, holds_card, is_active, is_serving, trouble
 from imageedit_operator.core.resize import Group
 

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from imageedit_operator.core.actions import SetGate
-from imageedit_operator.core.observed import Known, ObservedPod, WarmReport
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
 from imageedit_operator.core.pods import (
     DRAINING,
     digest_words,

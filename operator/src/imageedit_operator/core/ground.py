@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from imageedit_operator.core.observed import CardLedger, Known, SickNode, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
 
 Health: TypeAlias = tuple[frozenset[str], int, int, bool]
 """The cards that are named sick, the node's capacity, what it offers of that, and whether pods hold more than that."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from imageedit_operator.core import placement
 from imageedit_operator.core.actions import Action, DeletePod, SetDeletionCost, SetGate
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import DRAINING, holds_card, is_draining
 from imageedit_operator.core.stored import find
 

@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from imageedit_operator.core.actions import DeleteDeployment
-from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed import ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import is_live, is_serving
 
 Entry = Mapping[str, Any]

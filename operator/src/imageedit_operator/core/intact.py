@@ -16,7 +16,8 @@ from imageedit_operator.core.actions import (
     PostEvent,
     ScaleDeployment,
 )
-from imageedit_operator.core.observed import Known, Observed, ObservedDeployment
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed import Observed, ObservedDeployment
 from imageedit_operator.core.pods import Trouble
 from imageedit_operator.core.progress import Answer
 from imageedit_operator.core.resource import ImageEditDeployment

@@ -23,7 +23,8 @@ from imageedit_operator.core import (
 )
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
-from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedPod
+from imageedit_operator.core.observed import Observed, ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import Trouble
 from imageedit_operator.core.prefetch import Copies
 from imageedit_operator.core.record import Record

@@ -26,7 +26,9 @@ from imageedit_operator.core import (
     unwritten,
 )
 from imageedit_operator.core.actions import Action, DeletePod, Plan, ScaleDeployment, SetGate
-from imageedit_operator.core.observed import Known, Observed, ObservedPod
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed import Observed
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.outlook import Outlook
 from imageedit_operator.core.progress import Situation
 from imageedit_operator.core.resource import ImageEditDeployment

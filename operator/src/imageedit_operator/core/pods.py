@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from imageedit_operator.core.device_faults import refine
-from imageedit_operator.core.observed import Known, ObservedPod, WarmReport
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
 from imageedit_operator.core.unplaced import volume_words
 
 DRAINING = "Draining"

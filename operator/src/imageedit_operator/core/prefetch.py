@@ -12,7 +12,9 @@ from math import inf
 from typing import Any
 
 from imageedit_operator.core.actions import Action, CreateJob, DeleteJob
-from imageedit_operator.core.observed import Known, Observed, ObservedJob, ObservedPod
+from imageedit_operator.core.known import Known
+from imageedit_operator.core.observed import Observed, ObservedJob
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import Trouble, is_active
 from imageedit_operator.core.prefetch_job import job, job_name
 from imageedit_operator.core.prefetch_spec import Prefetch

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from imageedit_operator.core.hold import Hold
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pod_words import card_words, lost_words, place_words, unbegun_words
 from imageedit_operator.core.pods import Trouble, volume_message
 from imageedit_operator.core.scaling import Decision

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from imageedit_operator.core.fleet import Fleet
-from imageedit_operator.core.observed import Unknown
+from imageedit_operator.core.known import Unknown
 from imageedit_operator.core.pods import Trouble, has_container, is_serving
 from imageedit_operator.core.stored import epoch_s, timestamp
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from imageedit_operator.core import drain
 from imageedit_operator.core.fleet import Fleet
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.placement import free_pods
 from imageedit_operator.core.pods import is_live, is_serving
 from imageedit_operator.core.sick_cards import room_in_its_place, sick_nodes

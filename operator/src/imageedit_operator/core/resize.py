@@ -8,7 +8,8 @@ from functools import cached_property
 
 from imageedit_operator.core import drain
 from imageedit_operator.core.actions import Action, DeletePod, ScaleDeployment, SetDeletionCost
-from imageedit_operator.core.observed import ObservedDeployment, ObservedPod
+from imageedit_operator.core.observed import ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import is_draining, is_live
 
 

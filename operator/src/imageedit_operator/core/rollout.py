@@ -9,7 +9,9 @@ from imageedit_operator.core import drain, placement, relief
 from imageedit_operator.core.actions import Action, SetDeletionCost, SetGate
 from imageedit_operator.core.fleet import Fleet, first_trouble
 from imageedit_operator.core.hold import Hold
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import is_live, is_serving
 from imageedit_operator.core.relief import Relief
 from imageedit_operator.core.resize import Group, remove, resize

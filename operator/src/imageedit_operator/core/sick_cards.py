@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, SickNode, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import holds_card
 
 KUBELET_WORDS = "the kubelet calls it unhealthy"

@@ -9,7 +9,9 @@ from typing import Any
 from imageedit_operator.core import degraded, relief, rollout, sick_cards
 from imageedit_operator.core.actions import DeletePod
 from imageedit_operator.core.fleet import Fleet
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import Trouble, is_active, is_live
 from imageedit_operator.core.relief import Case, Relief
 from imageedit_operator.core.rollout import Terms

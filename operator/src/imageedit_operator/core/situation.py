@@ -7,7 +7,9 @@ from typing import Any
 
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import Trouble, is_serving, volume_message
 from imageedit_operator.core.progress import NO_ROLLOUT, Answer, Situation
 from imageedit_operator.core.resource import ImageEditDeployment

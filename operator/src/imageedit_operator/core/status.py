@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from imageedit_operator.core import conditions, record, relief, target
-from imageedit_operator.core.observed import CardLedger, Known, ObservedPod, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import is_active, is_draining, is_serving
 from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.record import Record

@@ -12,7 +12,8 @@ from typing import Any
 
 from imageedit_operator.core import manifests
 from imageedit_operator.core.actions import Action, ApplyTemplate
-from imageedit_operator.core.observed import ObservedDeployment, ObservedPod, Refusal
+from imageedit_operator.core.observed import ObservedDeployment, Refusal
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import Trouble, is_serving
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.taken import KEYS

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 
 _NO_VOLUME = re.compile(
     r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted|bound to non-existent persistentvolume "[^"]*")'

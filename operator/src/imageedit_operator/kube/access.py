@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from imageedit_operator.kube.client import ACCESS_REVIEWS, Kube
+from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.kinds import ACCESS_REVIEWS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

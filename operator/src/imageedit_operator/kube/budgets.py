@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from imageedit_operator.core import manifests
-from imageedit_operator.core.observed import Budgets, Known, ObservedBudget, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Budgets, ObservedBudget
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import BUDGETS, Kube
+from imageedit_operator.kube.client import Kube
 from imageedit_operator.kube.kept import Kept, nothing_kept
+from imageedit_operator.kube.kinds import BUDGETS
 from imageedit_operator.kube.parsing import changed_fields, foreign_owner, is_subset
 from imageedit_operator.workqueue import Key
 

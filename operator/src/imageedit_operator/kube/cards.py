@@ -10,12 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from imageedit_operator.core.observed import CardLedger, Known, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.tolerations import Place
 from imageedit_operator.core.unplaced import no_volume
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.card_names import held_cards
-from imageedit_operator.kube.client import NODES, PODS, Kube
+from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.kinds import NODES, PODS
 from imageedit_operator.kube.node_cards import (
     ANYWHERE,
     HOLDERS,

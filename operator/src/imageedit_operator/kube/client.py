@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote
 
@@ -18,6 +17,7 @@ from kubernetes.aio.client import ApiClient
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube import answers
 from imageedit_operator.kube.clock import ClusterClock
+from imageedit_operator.kube.kinds import Resource
 from imageedit_operator.kube.login import Login
 from imageedit_operator.kube.patience import Patience
 from imageedit_operator.kube.requests import WHOLE, Renew, RequestDone, Requests
@@ -32,37 +32,6 @@ NO_VERSION = "1"
 unlike a POST it leaves the fields to the manager of later applies, which can then take them away again."""
 _APPLY = "application/apply-patch+yaml"
 _METADATA_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Resource:
-    """One kind of objects as the apiserver serves it."""
-
-    group: str
-    version: str
-    plural: str
-    namespaced: bool = True
-
-    @property
-    def root(self) -> str:
-        """Path of the API group version."""
-        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-
-
-IMAGE_EDIT_DEPLOYMENTS = Resource(group="imageedit.dev", version="v1alpha1", plural="imageeditdeployments")
-DEPLOYMENTS = Resource(group="apps", version="v1", plural="deployments")
-PODS = Resource(group="", version="v1", plural="pods")
-JOBS = Resource(group="batch", version="v1", plural="jobs")
-SERVICES = Resource(group="", version="v1", plural="services")
-CLAIM_TEMPLATES = Resource(group="resource.k8s.io", version="v1", plural="resourceclaimtemplates")
-BUDGETS = Resource(group="policy", version="v1", plural="poddisruptionbudgets")
-CONFIG_MAPS = Resource(group="", version="v1", plural="configmaps")
-NODES = Resource(group="", version="v1", plural="nodes", namespaced=False)
-LEASES = Resource(group="coordination.k8s.io", version="v1", plural="leases")
-EVENTS = Resource(group="events.k8s.io", version="v1", plural="events")
-ACCESS_REVIEWS = Resource(
-    group="authorization.k8s.io", version="v1", plural="selfsubjectaccessreviews", namespaced=False
-)
 
 
 class Kube(Protocol):

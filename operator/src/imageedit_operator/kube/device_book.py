@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import CONFIG_MAPS, Kube
+from imageedit_operator.kube.client import Kube
 from imageedit_operator.kube.device_info import NAMESPACE, DeviceInfo, name_of, parse
+from imageedit_operator.kube.kinds import CONFIG_MAPS
 
 logger = logging.getLogger(__name__)
 

@@ -33,22 +33,10 @@ from imageedit_operator.core.actions import (
     SetDeletionCost,
     SetGate,
 )
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.errors import ApiError, WorldMoved
-from imageedit_operator.kube.client import (
-    BUDGETS,
-    CLAIM_TEMPLATES,
-    DEPLOYMENTS,
-    EVENTS,
-    FIELD_MANAGER,
-    JOBS,
-    PODS,
-    SERVICES,
-    TEMPLATE_MANAGER,
-    Kube,
-    Manifest,
-    Resource,
-)
+from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER, Kube, Manifest
+from imageedit_operator.kube.kinds import BUDGETS, CLAIM_TEMPLATES, DEPLOYMENTS, EVENTS, JOBS, PODS, SERVICES, Resource
 from imageedit_operator.kube.parsing import DELETION_COST, WARM_GATE, foreign_owner, timestamp
 from imageedit_operator.kube.warmz import PROBES_PORT
 from imageedit_operator.workqueue import Key

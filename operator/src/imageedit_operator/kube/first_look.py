@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from imageedit_operator.kube import kept
-from imageedit_operator.kube.client import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Manifest, Resource
+from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.kept import Kept, nothing_kept
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
 from imageedit_operator.wake_ups import Told, keys_for, version_of
 from imageedit_operator.workqueue import Key
 

@@ -10,7 +10,8 @@ from imageedit_operator.core.pods import CANNOT_START, CLAIM_ADVICE, IMAGE_PULL
 from imageedit_operator.core.prefetch_job import CONTAINER, COPY_LABEL, NODE, NODE_UID, POD_LABEL
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.unplaced import no_volume
-from imageedit_operator.kube.client import JOBS, PODS, Kube
+from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.kinds import JOBS, PODS
 from imageedit_operator.kube.parsing import (
     DEPLOYMENT_LABEL,
     REVISION_LABEL,

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from imageedit_operator.core.resource import ImageEditDeployment
-from imageedit_operator.kube.client import BUDGETS, SERVICES, Manifest, Resource
+from imageedit_operator.kube.client import Manifest
+from imageedit_operator.kube.kinds import BUDGETS, SERVICES, Resource
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, foreign_owner
 from imageedit_operator.kube.versions import Family
 from imageedit_operator.workqueue import Key

@@ -7,7 +7,8 @@ from typing import Any
 
 from imageedit_operator.core.election import LeaseRecord
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import LEASES, Kube, Manifest
+from imageedit_operator.kube.client import Kube, Manifest
+from imageedit_operator.kube.kinds import LEASES
 from imageedit_operator.kube.parsing import timestamp
 
 

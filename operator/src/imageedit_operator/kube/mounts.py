@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from imageedit_operator.core.observed import ObservedPod
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import is_active
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import EVENTS, Kube
+from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.kinds import EVENTS
 from imageedit_operator.kube.parsing import epoch_s
 
 logger = logging.getLogger(__name__)

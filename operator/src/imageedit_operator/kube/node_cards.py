@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from imageedit_operator.core.observed import CardLedger, SickNode
+from imageedit_operator.core.observed_cards import CardLedger, SickNode
 from imageedit_operator.core.tolerations import Place, Taint
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL
 

@@ -13,18 +13,10 @@ from typing import Any, TypeAlias
 import aiohttp
 
 from imageedit_operator.core import manifests
-from imageedit_operator.core.observed import (
-    Budgets,
-    CardLedger,
-    Known,
-    Observed,
-    ObservedDeployment,
-    ObservedPod,
-    QueueSample,
-    Refusal,
-    Unknown,
-    WarmReport,
-)
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import Budgets, Observed, ObservedDeployment, QueueSample, Refusal
+from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
 from imageedit_operator.core.pod_template import claim_template_name
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import deployment_name, revision_hash
@@ -32,10 +24,11 @@ from imageedit_operator.errors import ApiError
 from imageedit_operator.kube import template_trial
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import CardBook
-from imageedit_operator.kube.client import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, SERVICES, Kube, Manifest, Resource
+from imageedit_operator.kube.client import Kube, Manifest
 from imageedit_operator.kube.first_look import Shown
 from imageedit_operator.kube.jobs import read_jobs
 from imageedit_operator.kube.kept import Kept, nothing_kept
+from imageedit_operator.kube.kinds import CLAIM_TEMPLATES, DEPLOYMENTS, PODS, SERVICES, Resource
 from imageedit_operator.kube.losses import marked
 from imageedit_operator.kube.mounts import MountBook, with_words
 from imageedit_operator.kube.parsing import (

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.managed_fields import applied_by, of_others, words
 from imageedit_operator.core.manifests import OWNER_UID, RENDERED
-from imageedit_operator.core.observed import Known, ObservedDeployment, ObservedPod, Unknown, WarmReport
+from imageedit_operator.core.observed import ObservedDeployment
+from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
 from imageedit_operator.core.taken import away
 from imageedit_operator.kube.card_names import held_cards, unhealthy_cards
 from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER

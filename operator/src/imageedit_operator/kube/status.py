@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from imageedit_operator.kube.client import IMAGE_EDIT_DEPLOYMENTS, Kube
+from imageedit_operator.kube.client import Kube
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from imageedit_operator.workqueue import Key
 
 Raw = Mapping[str, Any]

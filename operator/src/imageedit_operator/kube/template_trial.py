@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from imageedit_operator.core import template
-from imageedit_operator.core.observed import ObservedDeployment, ObservedPod, Refusal
+from imageedit_operator.core.observed import ObservedDeployment, Refusal
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import DEPLOYMENTS, TEMPLATE_MANAGER, Kube
+from imageedit_operator.kube.client import TEMPLATE_MANAGER, Kube
+from imageedit_operator.kube.kinds import DEPLOYMENTS
 
 REFUSALS = frozenset({400, 403, 422})
 """A request that cannot be, an admission plugin, a value that cannot be."""

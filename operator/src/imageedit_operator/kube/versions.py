@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import (
+from imageedit_operator.kube.client import Kube, Manifest
+from imageedit_operator.kube.kinds import (
     BUDGETS,
     CLAIM_TEMPLATES,
     DEPLOYMENTS,
@@ -20,8 +21,6 @@ from imageedit_operator.kube.client import (
     JOBS,
     PODS,
     SERVICES,
-    Kube,
-    Manifest,
     Resource,
 )
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL

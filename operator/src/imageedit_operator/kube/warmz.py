@@ -6,7 +6,8 @@ import json
 
 import aiohttp
 
-from imageedit_operator.core.observed import Known, Unknown, WarmReport
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed_pod import WarmReport
 from imageedit_operator.http_reading import read_bounded
 from imageedit_operator.kube.parsing import parse_warm_report
 

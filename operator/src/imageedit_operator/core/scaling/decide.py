@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from imageedit_operator.core.observed import Known, QueueSample, Unknown
+from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.observed import QueueSample
 from imageedit_operator.core.resource import Autoscaling
 from imageedit_operator.core.scaling import window
 from imageedit_operator.core.scaling.window import Memory
