@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bench.operator.fleet import start_figures
+from bench.operator.objects import figures as objects_figures
 from bench.operator.reaction import percentile, waited_s
 from bench.operator.rest import start_work
 from bench.operator.stages import configuration
@@ -64,6 +65,11 @@ def test_a_start_that_did_not_end_in_time_misses_its_target_and_keeps_the_rest()
     assert [figure.value for figure in start_figures(1000, 20.0, 30.0)] == [20.0, 30.0, 1.5]
 
 
+def test_what_the_objects_cost_is_told_by_the_bare_deployments() -> None:
+    assert [figure.value for figure in objects_figures(1000, 20.0, 70.0)] == [70.0, 3.5]
+    assert [figure.value for figure in objects_figures(1000, None, 70.0)] == [70.0, None]
+
+
 def test_the_work_of_a_start_is_told_for_each_resource() -> None:
     figures = start_work((10.0, 50.0, 1.0), (310.0, 2050.0, 6.0), count=100)
     assert {figure.name: figure.value for figure in figures} == {
@@ -85,3 +91,10 @@ def test_the_played_kubelet_reads_the_warm_gate_and_never_writes_it() -> None:
     read = json.dumps([stage["spec"]["selector"] for stage in stages])
     assert WARM_GATE in read
     assert not any(WARM_GATE in template for template in written)
+
+
+def test_where_no_operator_runs_gates_open_by_themselves_once() -> None:
+    stages = [json.loads(text) for text in configuration(warms=True).split("\n---\n")[1:]]
+    (opens,) = [stage["spec"] for stage in stages if WARM_GATE in stage["spec"]["next"].get("statusTemplate", "")]
+    assert WARM_GATE in opens["selector"]["matchExpressions"][-1]["key"]
+    assert opens["selector"]["matchExpressions"][-1]["operator"] == "DoesNotExist"

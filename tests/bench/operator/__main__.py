@@ -17,7 +17,7 @@ from pathlib import Path
 
 from apiserver.operator_process import operator
 from bench.figures import Figure, machine, write
-from bench.operator import fleet, isolation, planning, reaction, rest, rolling, world
+from bench.operator import fleet, isolation, objects, planning, reaction, rest, rolling, world
 from localcluster import binaries
 from localcluster.progress import console
 
@@ -60,6 +60,16 @@ async def with_many(count: int, *, idle_s: float, samples: int) -> AsyncIterator
             yield await rest.caught_up_s(second, began_s=began_s, count=count)
 
 
+async def without_operator(count: int) -> AsyncIterator[Figure]:
+    """What the objects cost; in a world of its own, which the operator's would have to look at."""
+    async with world.world(cards=2 * count + SPARE_CARDS, warms=True) as here:
+        tell(f"{count} bare Deployments ...")
+        bare_s = await fleet.deployments_s(here, count, tell)
+        tell(f"the objects of {count} resources ...")
+        for figure in objects.figures(count, bare_s, await objects.objects_s(here, count, tell)):
+            yield figure
+
+
 async def with_real_servers() -> AsyncIterator[Figure]:
     """What needs pods that serve; in a world of its own, since the machine has two cores."""
     async with world.world(cards=0) as here:
@@ -79,6 +89,9 @@ async def take(count: int, *, idle_s: float, samples: int, parts: list[str], tak
 
     if "plan" in parts:
         keep(planning.plan_p99())
+    if "objects" in parts:
+        async for figure in without_operator(count):
+            keep(figure)
     if "many" in parts:
         async for figure in with_many(count, idle_s=idle_s, samples=samples):
             keep(figure)
@@ -92,7 +105,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="resources (1000)")
     parser.add_argument("--idle", type=float, default=180, help="seconds at rest (180)")
     parser.add_argument("--samples", type=int, default=40, help="changes whose reaction is timed (40)")
-    parser.add_argument("--only", default="plan,many,rollouts", help="parts of these three")
+    parser.add_argument("--only", default="plan,objects,many,rollouts", help="parts of these four")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     asked = parser.parse_args()
     if not isolation.inside():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 from bench.figures import AT_MOST, Figure
 from bench.operator.world import AT_ONCE, World, each
@@ -21,6 +21,8 @@ LONGEST_S = 300.0
 """Of each of the two: what is not ready by then is no figure, and the run goes on to what does not need it."""
 NAMESPACES = Resource(group="", version="v1", plural="namespaces", namespaced=False)
 PER_NAMESPACE = 50
+Place: TypeAlias = tuple[str, str]
+"""Namespace and name."""
 HOW = f"from the first create, {AT_ONCE} at a time, until all are seen ready; {PER_NAMESPACE} to a namespace"
 SPEC = {
     "model": {"name": "m", "revision": "1", "source": {"demo": {}}},
@@ -69,7 +71,7 @@ def is_available(item: Mapping[str, Any]) -> bool:
     return bool((item.get("status") or {}).get("readyReplicas") == item["spec"]["replicas"])
 
 
-def places(prefix: str, count: int) -> list[tuple[str, str]]:
+def places(prefix: str, count: int) -> list[Place]:
     """Namespace and name of each, fifty to a namespace."""
     return [(f"{prefix}-{number // PER_NAMESPACE}", f"{prefix}-{number}") for number in range(count)]
 
@@ -77,24 +79,24 @@ def places(prefix: str, count: int) -> list[tuple[str, str]]:
 async def ready_s(
     world: World,
     kind: Resource,
-    where: list[tuple[str, str]],
+    where: list[Place],
     *,
-    manifest: Callable[[str], Manifest],
+    create: Callable[[Place], Awaitable[None]],
     done: Callable[[Mapping[str, Any]], bool],
     tell: Callable[[str], None],
+    named: Callable[[str], str] = str,
 ) -> float | None:
-    """Seconds from the first create until all of them are seen done; None when they are not in time."""
+    """Seconds from the first create until all of them are seen done; None when they are not in time.
+
+    What is seen is of that `kind`, and `named` after the place where it is created.
+    """
     for namespace in sorted({place[0] for place in where}):
         await world.kube.create(
             NAMESPACES, "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         )
     began_s = time.monotonic()
-
-    async def create(place: tuple[str, str]) -> None:
-        await world.kube.create(kind, place[0], manifest(place[1]))
-
     await each(where, create)
-    waiting = set(where)
+    waiting = {(namespace, named(name)) for namespace, name in where}
     while waiting:
         await _one_done(world, kind, max(waiting), done)
         found = await world.kube.list_all(kind)
@@ -106,9 +108,7 @@ async def ready_s(
     return seconds
 
 
-async def _one_done(
-    world: World, kind: Resource, place: tuple[str, str], done: Callable[[Mapping[str, Any]], bool]
-) -> None:
+async def _one_done(world: World, kind: Resource, place: Place, done: Callable[[Mapping[str, Any]], bool]) -> None:
     """Until one is done, or for TELL_S: to list a thousand each second would be most of the load."""
     for _ in range(int(TELL_S / LOOK_S)):
         if done(await world.kube.get(kind, *place)):
@@ -118,14 +118,21 @@ async def _one_done(
 
 async def deployments_s(world: World, count: int, tell: Callable[[str], None]) -> float | None:
     """Bare Deployments."""
-    return await ready_s(world, DEPLOYMENTS, places("bare", count), manifest=deployment, done=is_available, tell=tell)
+
+    async def create(place: Place) -> None:
+        await world.kube.create(DEPLOYMENTS, place[0], deployment(place[1]))
+
+    return await ready_s(world, DEPLOYMENTS, places("bare", count), create=create, done=is_available, tell=tell)
 
 
 async def resources_s(world: World, count: int, tell: Callable[[str], None]) -> float | None:
     """Resources of ours."""
-    return await ready_s(
-        world, IMAGE_EDIT_DEPLOYMENTS, places("edit", count), manifest=resource, done=is_ready, tell=tell
-    )
+
+    async def create(place: Place) -> None:
+        await world.kube.create(IMAGE_EDIT_DEPLOYMENTS, place[0], resource(place[1]))
+
+    where = places("edit", count)
+    return await ready_s(world, IMAGE_EDIT_DEPLOYMENTS, where, create=create, done=is_ready, tell=tell)
 
 
 def start_figures(count: int, bare_s: float | None, ours_s: float | None) -> list[Figure]:
@@ -133,8 +140,8 @@ def start_figures(count: int, bare_s: float | None, ours_s: float | None) -> lis
     how = "one after the other, Deployments first; they stay while the resources start"
     ratio = None if ours_s is None or bare_s is None else round(ours_s / bare_s, 2)
     return [
-        Figure(name=f"deployments_{count}_s", value=_rounded(bare_s, 1), how=f"{HOW}, bare Deployments"),
-        Figure(name=f"ready_{count}_s", value=_rounded(ours_s, 1), how=f"{HOW}, resources"),
+        Figure(name=f"deployments_{count}_s", value=rounded(bare_s, 1), how=f"{HOW}, bare Deployments"),
+        Figure(name=f"ready_{count}_s", value=rounded(ours_s, 1), how=f"{HOW}, resources"),
         Figure(
             name="ready_ratio",
             value=ratio,
@@ -144,5 +151,5 @@ def start_figures(count: int, bare_s: float | None, ours_s: float | None) -> lis
     ]
 
 
-def _rounded(value: float | None, digits: int) -> float | None:
+def rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)

@@ -49,11 +49,15 @@ podIPs:
 {{ end }}
 {{ end }}
 """
+WARMS = f'conditions:\n- {{type: {WARM_GATE}, status: "True", lastTransitionTime: {{{{ Now | Quote }}}}}}\n'
 TURNS = 'conditions:\n- {type: Ready, status: "%s", lastTransitionTime: {{ Now | Quote }}}\n'
 
 
-def configuration() -> str:
-    """The whole file: options and stages, as JSON documents, which every YAML reader takes."""
+def configuration(*, warms: bool = False) -> str:
+    """The whole file: options and stages, as JSON documents, which every YAML reader takes.
+
+    With `warms` the gate of every pod that runs is opened, for worlds without an operator.
+    """
     kwok = {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokConfiguration",
@@ -75,6 +79,8 @@ def configuration() -> str:
         _stage("pod-turns-unready", [_is(WARM, "False"), _is(READY, "True")], TURNS % "False"),
         _stage("pod-goes", [], None),
     ]
+    if warms:
+        stages.append(_stage("pod-warms", [_is(".status.phase", "Running"), _exists(WARM, yes=False)], WARMS))
     return "\n---\n".join(json.dumps(document) for document in (kwok, *stages))
 
 

@@ -79,15 +79,18 @@ def _received(event: Event) -> str:
 
 
 @asynccontextmanager
-async def world(*, cards: int) -> AsyncIterator[World]:
-    """Up with that many cards on played nodes of eight; everything is stopped at the end."""
+async def world(*, cards: int, warms: bool = False) -> AsyncIterator[World]:
+    """Up with that many cards on played nodes of eight; everything is stopped at the end.
+
+    With `warms` no operator is needed to open the gates of pods.
+    """
     isolation.route_pods()
     with controlplane.up_only() as plane:
         layout = Layout(root=plane.kubeconfig.parent)
         programs = binaries.ensure(PROGRAMS, console)
         _start_others(layout, plane, programs)
         if cards:
-            _start_players(layout, plane, programs)
+            _start_players(layout, plane, programs, warms=warms)
         install(plane)
         async with client(plane) as kube:
             await _add_nodes(kube, -(-cards // CARDS_PER_NODE))
@@ -106,10 +109,10 @@ def _start_others(layout: Layout, plane: ControlPlane, programs: Mapping[str, Pa
     kubeconfig.write(layout.config / "operator.kubeconfig", url=plane.url, certs=layout.certs, name="operator")
 
 
-def _start_players(layout: Layout, plane: ControlPlane, programs: Mapping[str, Path]) -> None:
+def _start_players(layout: Layout, plane: ControlPlane, programs: Mapping[str, Path], *, warms: bool) -> None:
     """kwok, and the responder, which has the probes' port of every address."""
     config = layout.config / "kwok.yaml"
-    config.write_text(stages.configuration())
+    config.write_text(stages.configuration(warms=warms))
     kwok = [str(programs["kwok"]), f"--kubeconfig={plane.kubeconfig}", f"--config={config}"]
     processes.start("kwok", kwok, pids=layout.pids, logs=layout.logs)
     responder = [sys.executable, "-m", "bench.operator.responder"]
