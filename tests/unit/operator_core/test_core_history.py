@@ -63,6 +63,34 @@ def test_digests_are_those_that_are_known() -> None:
     assert history.digests([{"hash": "a", "digest": "1"}, {"hash": "b"}]) == {"a": "1"}
 
 
+MARK, EARLIER = "1970-01-01T00:16:40Z", "1970-01-01T00:05:00Z"
+
+
+@pytest.mark.parametrize(
+    ("stored", "before", "good", "marks"),
+    [
+        ({}, OLD, HASH, {OLD: EARLIER, HASH: MARK}),
+        ({OLD: "1970-01-01T00:00:09Z"}, OLD, HASH, {OLD: "1970-01-01T00:00:09Z", HASH: MARK}),
+        ({HASH: "1970-01-01T00:00:09Z"}, OLD, HASH, {OLD: EARLIER, HASH: MARK}),
+        ({}, "", HASH, {HASH: MARK}),
+        ({}, HASH, HASH, {}),
+        ({HASH: "1970-01-01T00:00:09Z"}, HASH, HASH, {HASH: "1970-01-01T00:00:09Z"}),
+        ({}, "", "", {}),
+    ],
+)
+def test_a_revision_is_marked_when_it_comes_to_be_the_last_good_one(
+    stored: dict[str, str], before: str, good: str, marks: dict[str, str]
+) -> None:
+    found = [{"hash": hash_} | ({"completedAt": stored[hash_]} if hash_ in stored else {}) for hash_ in (OLD, HASH)]
+    made = history.mark(found, good=good, before=before, began_at=300.0, now=1000.0)
+    assert {entry["hash"]: entry["completedAt"] for entry in made if "completedAt" in entry} == marks
+
+
+@pytest.mark.parametrize("mark", [None, "", "yesterday", 3])
+def test_a_mark_that_cannot_be_read_is_none(mark: Any) -> None:
+    assert history.completed([{"hash": HASH, "completedAt": mark}, {"hash": OLD}]) == {}
+
+
 @pytest.mark.parametrize(
     ("limit", "keep", "pods", "forgotten"),
     [
@@ -72,10 +100,25 @@ def test_digests_are_those_that_are_known() -> None:
         (0, set(), (serving_pod(revision_hash="r0", terminating=True),), ["r2", "r1"]),
     ],
 )
-def test_the_oldest_beyond_the_limit_are_forgotten(
+def test_what_is_beyond_the_limit_and_not_needed_is_forgotten(
     limit: int, keep: set[str], pods: tuple[ObservedPod, ...], forgotten: list[str]
 ) -> None:
     owned = [deployment(0, f"r{number}", created_at=float(number)) for number in range(3)]
     owned.append(deployment(1, "busy", created_at=0.0))
-    made = history.forget(owned, pods, keep=keep, limit=limit)
+    made = history.forget(owned, pods, entries=(), keep=keep, limit=limit)
     assert [action.name.removeprefix("edit-") for action in made] == forgotten
+
+
+@pytest.mark.parametrize(
+    ("marks", "kept"),
+    [
+        ({"first": MARK, "second": EARLIER}, "first"),
+        ({"first": EARLIER}, "first"),
+        ({}, "second"),
+    ],
+)
+def test_of_two_revisions_the_one_that_was_complete_last_is_kept(marks: dict[str, str], kept: str) -> None:
+    owned = (deployment(0, "first", created_at=1.0), deployment(0, "second", created_at=2.0))
+    found = [{"hash": hash_, "completedAt": at} for hash_, at in marks.items()]
+    (gone,) = history.forget(owned, (), entries=found, keep=(), limit=1)
+    assert gone.name != f"edit-{kept}"

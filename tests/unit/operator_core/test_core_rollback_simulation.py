@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from imageedit_operator.core import history
 from unit.operator_core.simulated import SOON, cluster, hashes, settled
 
 
@@ -189,3 +190,34 @@ def test_the_history_keeps_the_last_good_revision_beyond_its_limit() -> None:
         model.settle()
         assert hashes(model) == {good}
     assert {item.hash for item in model.deployments.values()} == {good, model.hash}
+
+
+def test_a_revision_that_served_outlives_mistakes_that_were_made_after_it() -> None:
+    model, first = settled(behaviour=dict.fromkeys("cd", "crash"))
+    model.change(revisionHistoryLimit=1)
+    model.roll_to("b")
+    model.settle()
+    second = model.hash
+    for mistake in "cd":
+        model.roll_to(mistake)
+        model.settle()
+    assert {item.hash for item in model.deployments.values()} == {first, second, model.hash}
+
+
+def test_a_revision_is_marked_at_each_rollout_to_it_that_ends_and_at_rest_no_mark_moves() -> None:
+    model, first = settled()
+    model.roll_to("b")
+    model.settle()
+    second = model.hash
+    ended = dict(model.status)
+    model.run(20)
+    assert model.status == ended
+    model.change(replicas=1)
+    model.settle()
+    marks = history.completed(model.status["revisions"])
+    assert marks == history.completed(ended["revisions"])
+    assert marks[first] < marks[second]
+    model.roll_to("a")
+    model.settle()
+    again = history.completed(model.status["revisions"])
+    assert again[second] == marks[second] < again[first]

@@ -23,7 +23,7 @@ def actions(resource: ImageEditDeployment, observed: Observed, seen: Outlook, no
         settling={group.deployment.revision_hash for group in seen.groups if group.settling or _shrinks(group, done)},
     )
     needed = {seen.hash_, seen.goal.revision, target.last_good(observed.status)}
-    done += history.forget(seen.owned, observed.pods, keep=needed, limit=resource.history_limit)
+    done += history.forget(seen.owned, observed.pods, entries=seen.revisions, keep=needed, limit=resource.history_limit)
     # Last: where the apiserver refuses one of these, everything else is done all the same.
     done += template.finish(resource, seen.bare, observed.pods, observed.template_refusal)
     free = demand.free_places(resource, observed)

@@ -1,8 +1,9 @@
-"""What is kept of each revision: its Deployment at no replicas, and the digest of its files."""
+"""What is kept of each revision: its Deployment at no replicas, the digest of its files, and when it was complete."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from imageedit_operator.core.actions import DeleteDeployment
@@ -10,11 +11,15 @@ from imageedit_operator.core.known import Known
 from imageedit_operator.core.observed import ObservedDeployment
 from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pods import is_live, is_serving
+from imageedit_operator.core.stored import epoch_s, timestamp
 
 Entry = Mapping[str, Any]
 
 MOST_ENTRIES = 64
 """As many as the schema of the status takes."""
+
+COMPLETED_AT = "completedAt"
+NEVER = float("-inf")
 
 
 def revisions(
@@ -61,16 +66,57 @@ def _digest(entry: Entry, others: Sequence[Entry], pods: Sequence[ObservedPod]) 
     return {}
 
 
+# | the entry of                                            | completedAt                           |
+# | a revision that comes to be the last good one           | now                                   |
+# | the one that was it till now, without a mark: an older  | the start of the rollout away from it |
+# | operator saw it complete                                |                                       |
+# | any other, or while the last good one stays the same    | as it stands                          |
+# The last row keeps a status at rest as it is, also where an older resource definition takes the marks away.
+def mark(
+    entries: Sequence[Entry], *, good: str, before: str, began_at: float, now: float
+) -> tuple[dict[str, Any], ...]:
+    """The entries, with the time at which a rollout to each was complete last; `good` follows `before`."""
+    if good == before:
+        return tuple(dict(entry) for entry in entries)
+    times = {good: timestamp(now)}
+    if before not in completed(entries):
+        times[before] = timestamp(began_at)
+    return tuple(
+        {**entry, COMPLETED_AT: times[entry["hash"]]} if entry["hash"] in times else dict(entry) for entry in entries
+    )
+
+
+def completed(entries: Sequence[Entry]) -> dict[str, float]:
+    """When each revision was complete last, in epoch seconds, where one is known to have been."""
+    found: dict[str, float] = {}
+    for entry in entries:
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            found[str(entry["hash"])] = epoch_s(entry[COMPLETED_AT])
+    return found
+
+
 # A Deployment is forgotten when it is none of these: wanted now, the last good one (to roll back
-# to), with replicas or pods, or among the newest of the rest, as many as spec.revisionHistoryLimit.
+# to), with replicas or pods, or among the first of the rest, as many as spec.revisionHistoryLimit:
+# | of two revisions of the rest                     | the first is                              |
+# | both were complete                               | the one that was so last                  |
+# | one was complete                                 | that one: nobody goes back to a mistake   |
+# | none was, or an older operator noted no time     | the one whose Deployment was made last    |
 def forget(
-    owned: Sequence[ObservedDeployment], pods: Sequence[ObservedPod], *, keep: Collection[str], limit: int
+    owned: Sequence[ObservedDeployment],
+    pods: Sequence[ObservedPod],
+    *,
+    entries: Sequence[Entry],
+    keep: Collection[str],
+    limit: int,
 ) -> tuple[DeleteDeployment, ...]:
-    """Delete the oldest Deployments beyond the history."""
+    """Delete the Deployments beyond the history; `entries` are those of the status."""
     needed = {pod.revision_hash for pod in pods} | set(keep)
     past = [item for item in owned if not item.replicas and item.revision_hash not in needed]
-    newest_first = sorted(past, key=lambda item: (item.created_at, item.name), reverse=True)
-    return tuple(delete(item) for item in newest_first[limit:])
+    times = completed(entries)
+    first = sorted(
+        past, key=lambda item: (times.get(item.revision_hash, NEVER), item.created_at, item.name), reverse=True
+    )
+    return tuple(delete(item) for item in first[limit:])
 
 
 def delete(deployment: ObservedDeployment) -> DeleteDeployment:

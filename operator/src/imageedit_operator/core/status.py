@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from imageedit_operator.core import conditions, record, relief, target
+from imageedit_operator.core import conditions, history, record, relief, target
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.observed_pod import ObservedPod
@@ -46,6 +46,7 @@ def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, no
     """The status; equal to `previous` byte for byte while nothing is decided and no pod changes."""
     active = [pod for pod in facts.pods if is_active(pod)]
     ready = sum(is_serving(pod) and not is_draining(pod) for pod in active)
+    revisions = _revisions(situation, active, previous)
     status: dict[str, Any] = {
         "observedGeneration": facts.generation,
         "phase": _phase(situation, active),
@@ -57,10 +58,10 @@ def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, no
         "ready": f"{ready}/{situation.wanted}",
         "selector": facts.selector,
         "updateRevision": situation.spec_hash,
-        **_revisions(situation, active, previous),
+        **revisions,
         **target.write(facts.failure),
         **({} if situation.complete else {"rollout": record.write(facts.record)}),
-        "revisions": [dict(entry) for entry in facts.revisions],
+        "revisions": _marked(facts, revisions.get("lastGoodRevision", ""), previous, now=now),
         **facts.prefetch,
         **_scaling(situation.wanted, situation.decision, previous, now=now),
         **_warmup(facts.warmups_s, previous),
@@ -155,6 +156,12 @@ def _revisions(situation: Situation, active: Iterable[ObservedPod], previous: Ma
         current = max(serving, key=lambda hash_: (serving[hash_], hash_ == situation.hash, hash_))
     good = situation.hash if situation.complete and situation.wanted else str(previous.get("lastGoodRevision", ""))
     return {name: hash_ for name, hash_ in (("currentRevision", current), ("lastGoodRevision", good)) if hash_}
+
+
+def _marked(facts: Facts, good: str, previous: Mapping[str, Any], *, now: float) -> list[dict[str, Any]]:
+    began_at = facts.record.started_at
+    before = target.last_good(previous)
+    return list(history.mark(facts.revisions, good=good, before=before, began_at=began_at, now=now))
 
 
 def _scaling(
