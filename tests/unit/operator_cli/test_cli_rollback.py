@@ -8,8 +8,9 @@ import pytest
 
 from imageedit_operator.cli import gitops, recipes
 from imageedit_operator.cli.exits import CommandFailed, Exit, from_api
-from imageedit_operator.cli.history_view import build
+from imageedit_operator.cli.history_view import build, text
 from imageedit_operator.cli.rollback_choice import choose, hash_of, recipe_of
+from imageedit_operator.cli.screen import Screen
 from imageedit_operator.errors import ApiError
 from unit.operator_cli import builders
 from unit.operator_cli.builders import NOW, deployment, resource, with_restart
@@ -40,9 +41,32 @@ def test_a_revision_is_chosen_by_its_row(arguments: dict[str, Any], revision: st
     assert chosen(**arguments) == revision
 
 
-@pytest.mark.parametrize(("proven", "revision"), [((A,), "a"), ((A, B), "b"), ((), "b")])
-def test_a_revision_that_never_was_warm_is_gone_back_to_only_where_no_other_was(proven: Any, revision: str) -> None:
-    entries = [{"hash": builders.hash_of(item), "digest": "sha256:1"} for item in proven]
+@pytest.mark.parametrize(
+    ("completed", "good", "failed", "revision"),
+    [
+        ({"a": 60}, "c", "", "a"),
+        ({"a": 60, "b": 120}, "c", "", "a"),
+        ({"a": 120, "b": 60}, "c", "", "b"),
+        ({"a": 120, "b": 60}, "c", "b", "a"),
+        ({"a": 120, "b": 60}, "a", "", "a"),
+        ({"c": 60}, "c", "", "b"),
+        ({}, "c", "", "b"),
+    ],
+)
+def test_the_revision_that_was_complete_last_comes_before_those_that_only_have_its_files(
+    completed: dict[str, float], good: str, failed: str, revision: str
+) -> None:
+    hashes = {name: builders.hash_of(resource(name)) for name in "abc"}
+    marks = {name: {"completedAt": builders.at(age_s)} for name, age_s in completed.items()}
+    entries = [{"hash": hash_, "digest": "sha256:1", **marks.get(name, {})} for name, hash_ in hashes.items()]
+    status = {"revisions": entries, "lastGoodRevision": hashes[good], "failedRevision": hashes.get(failed)}
+    found = choose(KEPT, status, asked="", present=hashes["c"])
+    assert recipe_of(found)["model"]["revision"] == revision
+
+
+@pytest.mark.parametrize(("warm", "revision"), [("a", "a"), ("ab", "b"), ("", "b")])
+def test_of_what_an_older_operator_left_one_with_a_digest_comes_first(warm: str, revision: str) -> None:
+    entries = [{"hash": builders.hash_of(resource(name)), "digest": "sha256:1"} for name in warm]
     status = {"lastGoodRevision": builders.hash_of(C), "revisions": [{"hash": builders.hash_of(B)}, *entries]}
     found = choose(KEPT, status, asked="", present=builders.hash_of(C))
     assert recipe_of(found)["model"]["revision"] == revision
@@ -119,6 +143,15 @@ def test_history_tells_what_changed_from_one_revision_to_the_next() -> None:
     first, second, _ = build(C, KEPT, now=NOW)
     assert first.changes == ()
     assert [(change.field, change.before, change.after) for change in second.changes] == [("model.revision", "a", "b")]
+
+
+def test_history_says_how_long_ago_a_revision_was_complete_and_nothing_of_one_that_never_was() -> None:
+    entries = [{"hash": builders.hash_of(A), "completedAt": builders.at(7200)}, {"hash": builders.hash_of(B)}]
+    views = build(resource("b", status={"revisions": entries}), KEPT[:2], now=NOW)
+    assert [view.completed_ago_s for view in views] == [7200.0, None]
+    head, first, second = text(views, Screen()).splitlines()
+    column = slice(head.index("COMPLETED"), head.index("DIGEST"))
+    assert (first[column].strip(), second[column].strip()) == ("2h ago", "")
 
 
 def test_history_says_which_revision_cannot_be_restored() -> None:

@@ -106,7 +106,7 @@ def _changing(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         commands,
         "rollback",
         "Put model, server and accelerator of an earlier revision back into the spec.",
-        "Without --to: the last good revision, or the one before. Shows what to commit to a repository.",
+        "Without --to: the last good revision, or the one complete before. Shows what to commit to a repository.",
     )
     _name(rollback)
     rollback.add_argument("--to", default="", metavar="REVISION", help="hash, its beginning, or a spec.model.revision")

@@ -10,6 +10,7 @@ from imageedit_operator.cli import recipes
 from imageedit_operator.cli.recipes import Change
 from imageedit_operator.cli.roles import TONES, role
 from imageedit_operator.cli.screen import Cell, Screen, duration, table
+from imageedit_operator.core.history import completed
 from imageedit_operator.core.recipe import noted
 from imageedit_operator.kube.parsing import REVISION_LABEL, epoch_s
 
@@ -30,6 +31,9 @@ class PastRevision:
     digest: str
     replicas: int
     age_s: float
+    """Of its Deployment."""
+    completed_ago_s: float | None
+    """Since a rollout to it was complete last; None where none was, or only an older operator saw it."""
     restorable: bool
     """Whether `rollback` knows what made it."""
     changes: tuple[Change, ...]
@@ -55,6 +59,7 @@ def _view(
     metadata, spec = deployment["metadata"], deployment.get("spec") or {}
     hash_ = str((metadata.get("labels") or {}).get(REVISION_LABEL, ""))
     entry, replicas = stored.get(hash_, {}), int(spec.get("replicas", 1))
+    completed_at = completed([entry]).get(hash_)
     return PastRevision(
         hash=hash_,
         role=role(hash_, status, pods=replicas),
@@ -63,6 +68,7 @@ def _view(
         digest=str(entry.get("digest", "")),
         replicas=replicas,
         age_s=max(0.0, now - epoch_s(metadata.get("creationTimestamp"))),
+        completed_ago_s=None if completed_at is None else max(0.0, now - completed_at),
         restorable=recipe is not None,
         changes=() if recipe is None or before is None else recipes.changes(before, recipe),
     )
@@ -75,7 +81,9 @@ def _image(spec: Raw) -> str:
 
 def text(views: Sequence[PastRevision], screen: Screen) -> str:
     """A table, oldest first."""
-    head = [Cell(word, "dim") for word in ("REVISION", "MODEL", "ROLE", "PODS", "AGE", "DIGEST", "CHANGED")]
+    head = [
+        Cell(word, "dim") for word in ("REVISION", "MODEL", "ROLE", "PODS", "AGE", "COMPLETED", "DIGEST", "CHANGED")
+    ]
     return "\n".join(table([head, *(_row(view) for view in views)], screen))
 
 
@@ -90,6 +98,7 @@ def _row(view: PastRevision) -> list[Cell]:
         Cell(view.role, TONES[view.role]),
         Cell(str(view.replicas)),
         Cell(duration(view.age_s)),
+        Cell("" if view.completed_ago_s is None else f"{duration(view.completed_ago_s)} ago"),
         Cell(digest, "dim"),
         Cell(changed),
     ]

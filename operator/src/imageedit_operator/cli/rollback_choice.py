@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from imageedit_operator.cli.exits import CommandFailed, Exit
-from imageedit_operator.core.history import digests
+from imageedit_operator.core.history import completed, digests
 from imageedit_operator.core.recipe import noted
 from imageedit_operator.kube.parsing import REVISION_LABEL
 
@@ -18,22 +18,26 @@ Raw = Mapping[str, Any]
 # |       | else one whose hash begins so, and only one   |                                                  |
 # | given | keeps none, or several                        | refused                                          |
 # | none  | keeps the last good one, and asks for another | the last good one                                |
+# | none  | keeps others that were complete once, and not | the one of them that was complete last           |
+# |       | failed                                        |                                                  |
 # | none  | keeps others with a digest, and not failed    | the one of them whose Deployment was made last   |
 # | none  | keeps others that have not failed             | the same of these                                |
 # | none  | keeps no other                                | refused                                          |
 def choose(deployments: Sequence[Raw], status: Raw, *, asked: str, present: str) -> Raw:
     """The Deployment to go back to, of those that are there, oldest first. Raises CommandFailed.
 
-    `present` is the hash of the revision that the spec asks for. A digest is that of files which a pod has proven:
-    without one no pod of the revision was ever warm, so it was a mistake, or is of an older operator.
+    `present` is the hash of the revision that the spec asks for. An older operator noted no completion. What it left
+    tells less: without a digest no pod of a revision was ever warm, with one a pod was, or one of the same files.
     """
     if asked:
         return _named(deployments, asked)
     others = [item for item in deployments if hash_of(item) != present]
     good = [item for item in others if hash_of(item) == status.get("lastGoodRevision")]
     tried = [item for item in others if hash_of(item) != status.get("failedRevision")]
-    proven = [item for item in tried if hash_of(item) in digests(status.get("revisions") or ())]
-    possible = good or proven or tried
+    entries = status.get("revisions") or ()
+    times, with_digest = completed(entries), digests(entries)
+    complete = sorted((item for item in tried if hash_of(item) in times), key=lambda item: times[hash_of(item)])
+    possible = good or complete or [item for item in tried if hash_of(item) in with_digest] or tried
     if not possible:
         raise CommandFailed(Exit.NOT_FOUND, "No earlier revision is kept, so there is nothing to go back to.")
     return possible[-1]
