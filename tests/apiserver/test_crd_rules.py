@@ -375,11 +375,28 @@ def test_get_shows_what_matters_in_columns(kubectl: Kubectl) -> None:
         "observedGeneration": 1,
     }
     _patch_status(
-        kubectl, "shown", {"ready": "1/2", "desiredReplicas": 2, "phase": "Starting", "conditions": [condition]}
+        kubectl,
+        "shown",
+        {
+            "ready": "1/2",
+            "updatedReplicas": 1,
+            "desiredReplicas": 2,
+            "currentModelRevision": "before",
+            "phase": "Starting",
+            "conditions": [condition],
+        },
     )
     header, line = kubectl.run("get", "ied", "shown").strip().splitlines()
-    assert header.split() == ["NAME", "READY", "DESIRED", "REVISION", "PHASE", "REASON", "AGE"]
-    assert line.split()[:-1] == ["shown", "1/2", "2", "a", "Starting", "WarmingUp"]
+    assert header.split() == ["NAME", "READY", "UP-TO-DATE", "DESIRED", "REVISION", "PHASE", "REASON", "AGE"]
+    assert line.split()[:-1] == ["shown", "1/2", "1", "2", "before", "Starting", "WarmingUp"]
+
+
+def test_get_wide_shows_the_revision_that_the_spec_asks_for_beside_the_one_that_serves(kubectl: Kubectl) -> None:
+    kubectl.run("create", "-f", "-", stdin=json.dumps(resource(name="wide")))
+    _patch_status(kubectl, "wide", {"ready": "1/1", "currentModelRevision": "before"})
+    header, line = kubectl.run("get", "ied", "wide", "-o", "wide").strip().splitlines()
+    assert header.split()[4:6] == ["REVISION", "WANTED-REVISION"]
+    assert line.split()[2:4] == ["before", "a"]
 
 
 def test_a_phase_that_is_not_documented_is_refused(kubectl: Kubectl) -> None:

@@ -240,6 +240,25 @@ def test_the_serving_revision_is_the_old_one_until_the_new_is_complete() -> None
     assert (done["currentRevision"], done["lastGoodRevision"]) == (HASH, HASH)
 
 
+def test_the_model_s_revision_of_the_status_is_the_one_that_serves() -> None:
+    revisions = [{"hash": "old", "model": "before"}]
+    before = rest_status(currentRevision="old", lastGoodRevision="old", revisions=revisions)
+    rolling = planned(
+        observed(
+            deployments=(deployment(1, HASH), deployment(1, "old")),
+            pods=(starting_pod("a", revision_hash=HASH), serving_pod("o", revision_hash="old")),
+            status=before,
+        )
+    )
+    assert rolling.status["currentModelRevision"] == "before"
+    assert planned(observed(status=rolling.status)).status["currentModelRevision"] == resource().model.revision
+
+
+def test_while_no_revision_served_yet_the_status_names_none() -> None:
+    status = planned(observed(pods=(starting_pod("a", revision_hash=HASH),), status={})).status
+    assert "currentModelRevision" not in status
+
+
 def test_an_opened_gate_records_the_warm_up() -> None:
     warm = starting_pod("b", revision_hash=HASH, report=known(revision_hash=HASH, warmup_s=31.26))
     made = planned(observed(pods=(serving("a"), warm)))

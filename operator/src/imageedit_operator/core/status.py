@@ -59,6 +59,7 @@ def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, no
         "selector": facts.selector,
         "updateRevision": situation.spec_hash,
         **revisions,
+        **_model(revisions.get("currentRevision", ""), facts.revisions),
         **target.write(facts.failure),
         **({} if situation.complete else {"rollout": record.write(facts.record)}),
         "revisions": _marked(facts, revisions.get("lastGoodRevision", ""), previous, now=now),
@@ -156,6 +157,12 @@ def _revisions(situation: Situation, active: Iterable[ObservedPod], previous: Ma
         current = max(serving, key=lambda hash_: (serving[hash_], hash_ == situation.hash, hash_))
     good = situation.hash if situation.complete and situation.wanted else str(previous.get("lastGoodRevision", ""))
     return {name: hash_ for name, hash_ in (("currentRevision", current), ("lastGoodRevision", good)) if hash_}
+
+
+def _model(current: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The model's revision that serves, or served last: what people call the revision, for the printer column."""
+    found = next((str(entry["model"]) for entry in entries if entry["hash"] == current and entry.get("model")), "")
+    return {"currentModelRevision": found} if found else {}
 
 
 def _marked(facts: Facts, good: str, previous: Mapping[str, Any], *, now: float) -> list[dict[str, Any]]:
