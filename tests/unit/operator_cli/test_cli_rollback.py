@@ -131,6 +131,25 @@ def test_the_patch_makes_the_earlier_revision_and_touches_nothing_else(before: A
         assert patched["spec"].get(field) == now["spec"].get(field)
 
 
+CLAIM, FOLDER = {"pvc": {"claimName": "c"}}, {"hostPath": {"path": "/m"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "swapped"),
+    [
+        ({"source": CLAIM}, {"source": FOLDER}, ("spec.model.source",)),
+        ({"source": CLAIM, "prefetch": FOLDER}, {"source": CLAIM, "prefetch": CLAIM}, ("spec.model.prefetch",)),
+        ({"source": CLAIM}, {"source": {"pvc": {"claimName": "d", "path": "p"}}}, ()),
+        ({"source": CLAIM, "prefetch": FOLDER}, {"source": CLAIM}, ()),
+        ({"source": CLAIM}, {"source": CLAIM, "prefetch": FOLDER}, ()),
+    ],
+)
+def test_another_member_in_place_of_one_is_noticed_in_the_patch(before: Any, now: Any, swapped: Any) -> None:
+    good = resource(model={"name": "q", "revision": "a", **before})
+    bad = resource(model={"name": "q", "revision": "b", **now})
+    assert recipes.swaps(recipes.rollback_patch(bad, recipe_of(deployment(good)))) == swapped
+
+
 def test_the_patch_is_bound_to_the_version_that_was_read() -> None:
     assert recipes.rollback_patch(B, recipe_of(deployment(A)))["metadata"]["resourceVersion"] == "17"
 

@@ -50,6 +50,19 @@ def rollback_patch(manifest: Raw, recipe: Raw) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {part: body for part, body in patch.items() if body or body is None}}
 
 
+# | the patch                                          | swaps              |
+# | takes a member of model.source or prefetch away    | spec.model.source, |
+# | and puts another in its place                      | spec.model.prefetch|
+# | changes the member, adds it, takes the whole away  | nothing            |
+def swaps(patch: Raw) -> tuple[str, ...]:
+    """Fields of the spec that hold one of several members, and hold another one now.
+
+    kubectl apply never takes a member away that its file did not hold, so both would be there, and that is refused.
+    """
+    model = patch["spec"].get("model") or {}
+    return tuple(f"spec.model.{name}" for name in ("source", "prefetch") if None in (model.get(name) or {}).values())
+
+
 def makes(manifest: Raw, recipe: Raw, hash_: str) -> bool:
     """Whether the resource with this recipe in it is the revision `hash_` for this operator."""
     made = remade(parse(manifest), recipe)

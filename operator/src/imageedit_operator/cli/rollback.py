@@ -6,6 +6,7 @@ The operator never writes a spec. This command may, because a person asked.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 
 import yaml
 
@@ -41,7 +42,8 @@ async def run(session: Session, name: str, *, to: str, json: bool) -> Exit:
         raise CommandFailed(Exit.FAILED, words)
     body = recipes.rollback_patch(manifest, recipe)
     stored = await session.kube.patch(IMAGE_EDIT_DEPLOYMENTS, session.namespace, name, body)
-    show(_outcome(manifest, target, _words(manifest, stored, target), changed=True), advice=_advice(stored), json=json)
+    advice = _advice(stored, recipes.swaps(body))
+    show(_outcome(manifest, target, _words(manifest, stored, target), changed=True), advice=advice, json=json)
     return Exit.DONE
 
 
@@ -67,8 +69,14 @@ def _words(before: Manifest, after: Manifest, target: str) -> str:
     return "\n".join(lines)
 
 
-def _advice(stored: Manifest) -> str:
-    """The part of the spec as it is now, to be committed."""
+def _advice(stored: Manifest, swapped: Sequence[str]) -> str:
+    """The part of the spec as it is now, to be committed, and how to apply a file that has another source again."""
     part = {"spec": {name: copy.deepcopy(stored["spec"][name]) for name in PARTS if name in stored["spec"]}}
     written = yaml.safe_dump(part, sort_keys=False, default_flow_style=False).rstrip()
-    return f"{gitops.advice(stored, 'this part of the spec')}\n{written}"
+    advice = f"{gitops.advice(stored, 'this part of the spec')}\n{written}"
+    if not swapped:
+        return advice
+    return (
+        f"{advice}\nA file with another kind of {' and '.join(swapped)} than this is refused by kubectl apply now."
+        " Apply it once with kubectl apply --server-side --force-conflicts -f FILE."
+    )
