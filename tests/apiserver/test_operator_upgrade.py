@@ -139,3 +139,30 @@ async def test_an_upgrade_of_chart_definition_and_operator_restarts_no_server_po
             assert "deletionTimestamp" not in left["metadata"]
             assert len(await kube.list_all(DEPLOYMENTS, here.namespace)) == 2
             assert await pods(here) == served
+
+
+async def test_a_status_of_an_older_operator_gets_its_marks_with_the_next_rollout(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,  # noqa: F811
+) -> None:
+    async with stage(kube) as here:
+        async with operator(controlled.kubeconfig, *here.flags):
+            await here.create(replicas=2)
+            await here.serving(2)
+            (first,) = await deployments(kube, here.namespace, replicas=2)
+        old = [{"hash": first["metadata"]["labels"]["imageedit.dev/revision"], "model": "1"}]
+        body = {"status": {"revisions": old, "currentModelRevision": None}}
+        await kube.patch(IMAGE_EDIT_DEPLOYMENTS, here.namespace, NAME, body, subresource="status")
+
+        async with operator(controlled.kubeconfig, *here.flags) as running:
+            await looked(running)
+            await asyncio.sleep(TWO_LISTS_S)
+            seen = await kube.get(IMAGE_EDIT_DEPLOYMENTS, here.namespace, NAME)
+            assert seen["status"]["currentModelRevision"] == "1"
+            assert "completedAt" not in seen["status"]["revisions"][0]
+
+            await roll(here, "2")
+            seen = await kube.get(IMAGE_EDIT_DEPLOYMENTS, here.namespace, NAME)
+            before, after = (entry["completedAt"] for entry in seen["status"]["revisions"])
+            assert before < after
+            assert seen["status"]["currentModelRevision"] == "2"
