@@ -16,28 +16,45 @@ def entry(manager: str, fields: Any, **more: Any) -> dict[str, Any]:
 REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}}}
 
 
+OTHERS: dict[str, Any] = {"f:spec": {"f:model": {}}}
+
+
 @pytest.mark.parametrize(
-    ("entries", "manager"),
+    ("entries", "filled_in", "manager"),
     [
-        ([], ""),
-        ([entry("kubectl", REPLICAS)], ""),
-        ([entry("kubectl", REPLICAS, subresource="scale")], "kubectl"),
-        ([entry("x", {"f:status": {"f:replicas": {}}}, subresource="status")], ""),
+        ([entry("kubectl", REPLICAS, subresource="scale")], False, "kubectl"),
+        ([entry("kubectl", REPLICAS, subresource="scale")], True, "kubectl"),
         (
             [
                 entry("kube-controller-manager", REPLICAS, subresource="scale", time="2026-11-30T04:00:00Z"),
                 entry("kubectl", REPLICAS, subresource="scale"),
             ],
+            False,
             "kube-controller-manager",
         ),
+        ([entry("team", OTHERS), entry("keda", REPLICAS, subresource="scale")], False, "keda"),
+        ([entry("team", REPLICAS), entry("keda", REPLICAS, subresource="scale")], False, "keda"),
+        ([entry("kubectl", REPLICAS)], False, ""),
+        ([entry("team", OTHERS), entry("kubectl", REPLICAS)], False, ""),
+        ([entry("team", OTHERS)], False, "somebody"),
+        (
+            [entry("team", OTHERS), entry("x", {"f:status": {"f:replicas": {}}}, subresource="status")],
+            False,
+            "somebody",
+        ),
+        ([entry("team", OTHERS)], True, ""),
+        ([entry("x", {"f:status": {"f:replicas": {}}}, subresource="status")], False, ""),
+        ([], False, ""),
     ],
 )
-def test_the_writer_of_replicas_is_whoever_used_the_scale_subresource_last(entries: Any, manager: str) -> None:
-    assert scaled_by({"managedFields": entries}) == manager
+def test_the_writer_of_replicas_is_whoever_used_the_scale_subresource_last(
+    entries: Any, filled_in: bool, manager: str
+) -> None:
+    assert scaled_by({"managedFields": entries}, filled_in=filled_in) == manager
 
 
 def test_an_object_without_managed_fields_has_no_writer() -> None:
-    assert scaled_by({}) == ""
+    assert scaled_by({}, filled_in=False) == ""
 
 
 IMAGE: dict[str, Any] = {"f:spec": {"f:containers": {'k:{"name":"server"}': {".": {}, "f:image": {}}}}}

@@ -9,14 +9,31 @@ from typing import Any
 Raw = Mapping[str, Any]
 Path = tuple[str, ...]
 """Names of fields and, for items of a list, their keys, as `containers[name=server]`."""
+SOMEBODY = "somebody"
+"""Who wrote what has no name."""
 
 
-def scaled_by(metadata: Raw) -> str:
-    """The manager that wrote `spec.replicas` through the scale subresource last; empty when nobody did."""
-    entries = [entry for entry in _entries(metadata) if entry.get("subresource") == "scale"]
-    entries = [entry for entry in entries if ("spec", "replicas") in set(_leaves(entry.get("fieldsV1") or {}))]
-    last = max(entries, key=lambda entry: str(entry.get("time", "")), default=None)
-    return "" if last is None else str(last.get("manager") or "somebody")
+# | spec.replicas is owned by                       | who scales         |
+# | writers by the scale subresource, beside others | the last of them   |
+# | others alone                                    | nobody             |
+# | none, while others own parts of the spec,       |                    |
+# |   and it is not what the apiserver fills in     | somebody           |
+# | none else                                       | nobody             |
+# The apiserver records no writer of the scale subresource while nobody owns the field: that is so where a file without
+# it was applied server-side, and after a scale to zero, which is written as no number at all. Such a writer has no
+# name, and cannot be told from nobody while the number is the default.
+def scaled_by(metadata: Raw, *, filled_in: bool) -> str:
+    """Who writes `spec.replicas` through the scale subresource; empty when nobody does.
+
+    `filled_in`: the number is the one that the apiserver writes where nobody does.
+    """
+    owned = [(entry, (entry.get("fieldsV1") or {}).get("f:spec") or {}) for entry in _entries(metadata)]
+    writers = [entry for entry, fields in owned if "f:replicas" in fields]
+    if not writers:
+        return SOMEBODY if not filled_in and any(fields for _, fields in owned) else ""
+    scalers = [entry for entry in writers if entry.get("subresource") == "scale"]
+    last = max(scalers, key=lambda entry: str(entry.get("time", "")), default=None)
+    return "" if last is None else str(last.get("manager") or SOMEBODY)
 
 
 def applied_by(metadata: Raw, manager: str) -> bool:
@@ -36,7 +53,7 @@ def of_others(metadata: Raw, *, ours: Collection[str]) -> dict[Path, str]:
     for entry in _entries(metadata):
         fields = (entry.get("fieldsV1") or {}).get("f:spec")
         if fields and entry.get("manager") not in ours:
-            written |= dict.fromkeys(_leaves({"f:spec": fields}), str(entry.get("manager") or "somebody"))
+            written |= dict.fromkeys(_leaves({"f:spec": fields}), str(entry.get("manager") or SOMEBODY))
     if not written:
         return {}  # by far the most: what is ours, which is long, need not be read
     mine = (entry.get("fieldsV1") or {} for entry in _entries(metadata) if entry.get("manager") in ours)

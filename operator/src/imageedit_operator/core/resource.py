@@ -27,6 +27,7 @@ from imageedit_operator.core.template_spec import Template, parse_template
 
 POLICIES = ("QueueDepth",)
 AUTO = AutoInjection()
+DEFAULT_REPLICAS = 1
 
 RESTARTED_AT = "imageedit.dev/restarted-at"
 PROMOTED = "imageedit.dev/promoted-revision"
@@ -104,7 +105,7 @@ class ImageEditDeployment:
     promoted: str = ""
     """Hash of the revision whose canary may go on."""
     scaled_by: str = ""
-    """Field manager that wrote `replicas` through the scale subresource; empty when nobody did."""
+    """Who writes `replicas` through the scale subresource; empty when nobody does."""
 
 
 def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditDeployment:
@@ -117,6 +118,7 @@ def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditD
     metadata = mapping(manifest, "metadata", "metadata")
     spec = mapping(manifest, "spec", "spec")
     autoscaling = spec.get("autoscaling")
+    replicas = integer(spec, "replicas", "spec.replicas", default=DEFAULT_REPLICAS, low=0, high=1000)
     return ImageEditDeployment(
         name=text(metadata, "name", "metadata.name", limit=40),
         namespace=str(metadata.get("namespace", "default")),
@@ -126,7 +128,7 @@ def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditD
         model=parse_model(mapping(spec, "model", "spec.model")),
         server=parse_server(mapping(spec, "server", "spec.server")),
         accelerator=parse_accelerator(mapping(spec, "accelerator", "spec.accelerator", optional=True), auto),
-        replicas=integer(spec, "replicas", "spec.replicas", default=1, low=0, high=1000),
+        replicas=replicas,
         autoscaling=None if autoscaling is None else _autoscaling(mapping(spec, "autoscaling", "spec.autoscaling")),
         rollout=parse_rollout(mapping(spec, "rollout", "spec.rollout", optional=True)),
         history_limit=integer(spec, "revisionHistoryLimit", "spec.revisionHistoryLimit", default=3, low=0, high=10),
@@ -134,7 +136,7 @@ def parse(manifest: Mapping[str, Any], auto: AutoInjection = AUTO) -> ImageEditD
         template=parse_template(spec),
         restarted_at=_annotation(metadata, RESTARTED_AT),
         promoted=_annotation(metadata, PROMOTED),
-        scaled_by=scaled_by(metadata),
+        scaled_by=scaled_by(metadata, filled_in=replicas == DEFAULT_REPLICAS),
     )
 
 
