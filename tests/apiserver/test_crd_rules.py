@@ -20,8 +20,9 @@ from support.kubectl import CommandFailed, Kubectl
 ROOT = Path(__file__).resolve().parents[2]
 RESOURCE_DEFINITION = ROOT / "crds" / "imageeditdeployments.yaml"
 SAMPLES = ROOT / "crds" / "samples"
-BESIDE = [path for path in sorted((ROOT / "docs" / "samples").glob("*.yaml")) if path.stem != "httproute"]
-"""Samples of the documents, but for the one whose API is not part of Kubernetes."""
+OF_OTHER_APIS = {"httproute", "scaledobject"}
+BESIDE = [path for path in sorted((ROOT / "docs" / "samples").glob("*.yaml")) if path.stem not in OF_OTHER_APIS]
+"""Samples of the documents, but for those whose API is not part of Kubernetes."""
 PROMETHEUS = {"prometheus": {"address": "http://prometheus:9090"}}
 UNSET = object()
 

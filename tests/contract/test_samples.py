@@ -11,6 +11,7 @@ import yaml
 
 from imageedit_operator.core import manifests
 from imageedit_operator.core.resource import parse
+from imageedit_operator.queue_metrics import RUNNING, WAITING
 from imageedit_server.arguments import ARGUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +30,12 @@ def service() -> dict[str, Any]:
     """The Service of the resource that the samples are written for."""
     resource = yaml.safe_load((ROOT / "crds/samples/npu-pvc.yaml").read_text())
     return manifests.service(parse(resource))
+
+
+def trigger(kind: str) -> dict[str, str]:
+    """What the only trigger of this type of the ScaledObject is told; KEDA takes strings alone."""
+    (found,) = [item["metadata"] for item in sample("scaledobject")["spec"]["triggers"] if item["type"] == kind]
+    return dict(found)
 
 
 def pod_template() -> dict[str, Any]:
@@ -66,6 +73,35 @@ def test_the_route_leads_to_the_service_and_waits_as_long_as_the_ingress() -> No
     (port,) = service()["spec"]["ports"]
     assert (backend["name"], backend["port"]) == (service()["metadata"]["name"], port["port"])
     assert set(rule["timeouts"].values()) == {f"{LONGEST_S}s"}
+
+
+def test_the_scaled_object_scales_the_resource_through_its_scale_subresource() -> None:
+    definition = yaml.safe_load((ROOT / "crds/imageeditdeployments.yaml").read_text())["spec"]
+    (version,) = definition["versions"]
+    resource = yaml.safe_load((ROOT / "crds/samples/npu-pvc.yaml").read_text())
+    assert version["subresources"]["scale"]["specReplicasPath"] == ".spec.replicas"
+    assert sample("scaledobject")["spec"]["scaleTargetRef"] == {
+        "apiVersion": f"{definition['group']}/{version['name']}",
+        "kind": definition["names"]["kind"],
+        "name": resource["metadata"]["name"],
+    }
+
+
+def test_the_scaled_object_asks_for_the_queue_of_its_resource() -> None:
+    found = sample("scaledobject")
+    name, namespace = found["spec"]["scaleTargetRef"]["name"], found["metadata"]["namespace"]
+    labels = f'imageedit_namespace="{namespace}",imageedit_deployment="{name}"'
+    asked = re.findall(r"(\w+){([^}]*)}", trigger("prometheus")["query"])
+    assert dict(asked) == {WAITING: labels, RUNNING: labels}
+
+
+def test_the_scaled_object_takes_no_data_for_no_empty_queue() -> None:
+    assert trigger("prometheus")["ignoreNullValues"] == "false"
+
+
+def test_the_scaled_object_is_woken_from_zero_by_more_than_the_queue_of_pods() -> None:
+    spec = sample("scaledobject")["spec"]
+    assert (spec["minReplicaCount"], int(trigger("cron")["desiredReplicas"]) > 0) == (0, True)
 
 
 @pytest.mark.parametrize("name", JOBS)
