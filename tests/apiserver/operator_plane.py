@@ -128,6 +128,12 @@ def pod(name: str, *, labels: dict[str, str] | None = None, node: str = "") -> M
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}}, "spec": spec}
 
 
+def service(name: str, *, labels: dict[str, str] | None = None) -> Manifest:
+    """A Service."""
+    spec = {"selector": {"app": name}, "ports": [{"port": 80}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": labels or {}}, "spec": spec}
+
+
 async def eventually(look: Callable[[], Awaitable[T | None]], *, what: str, within_s: float = LONG_S) -> T:
     """The first answer that is not None; fails the test when none comes in time."""
     end = time.monotonic() + within_s

@@ -16,6 +16,7 @@ import aiohttp
 
 from apiserver.operator_faults import FaultProxy, faulty
 from apiserver.operator_plane import LONG_S, ROOT, eventually, writes_but_leases
+from imageedit_operator.wake_ups import WATCHED
 from localcluster.controlplane import ControlPlane
 
 SOURCE = ROOT / "operator/src"
@@ -110,9 +111,9 @@ async def behind_proxy(plane: ControlPlane, tmp_path: Path, *flags: str) -> Asyn
     async with faulty(plane) as proxy, operator(proxy.write_kubeconfig(tmp_path / "kubeconfig"), *flags) as running:
 
         async def watches() -> bool | None:
-            return True if proxy.open_watches() == 3 else None
+            return True if proxy.open_watches() == len(WATCHED) else None
 
-        await eventually(watches, what="three open watches")
+        await eventually(watches, what="open watches")
         yield proxy, running
 
 

@@ -20,6 +20,7 @@ from apiserver.operator_pods import deployments
 from apiserver.operator_process import behind_proxy
 from imageedit_operator.kube.client import KubeClient
 from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.wake_ups import WATCHED
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(400)
@@ -63,7 +64,7 @@ async def test_a_watch_that_kopf_cannot_bear_is_started_anew(
 ) -> None:
     namespace = await new_namespace(kube)
     async with behind_proxy(plane, tmp_path) as (proxy, running):
-        assert proxy.inject(LEADER_CHANGED) == 3
+        assert proxy.inject(LEADER_CHANGED) == len(WATCHED)
 
         async def restarted() -> bool | None:
             return True if await running.metric("imageedit_operator_watch_restarts_total") >= 1 else None

@@ -24,11 +24,12 @@ from apiserver.operator_plane import (
     new_namespace,
     plane,  # noqa: F401 - a fixture
     pod,
+    service,
 )
 from imageedit_operator.kopf_setup import CHUNK, Scope
 from imageedit_operator.kube.client import KubeClient
-from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS
-from imageedit_operator.wake_ups import SELECTOR, Told
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES
+from imageedit_operator.wake_ups import SELECTOR, WATCHED, Told
 from imageedit_operator.watching import WatchEnded, watch
 from imageedit_operator.workqueue import Key
 from localcluster.controlplane import ControlPlane
@@ -94,19 +95,19 @@ async def watching(kubeconfig: Path, *namespaces: str) -> AsyncIterator[Watching
 
 @asynccontextmanager
 async def through(proxy: FaultProxy, tmp_path: Path, *namespaces: str) -> AsyncIterator[Watching]:
-    """The watches through the proxy, all three of them open."""
+    """The watches through the proxy, all of them open."""
     async with watching(proxy.write_kubeconfig(tmp_path / "kubeconfig"), *namespaces) as running:
         await all_open(proxy)
         yield running
 
 
 async def all_open(proxy: FaultProxy) -> None:
-    """Waits until the three watches stream."""
+    """Waits until all watches stream."""
 
     async def look() -> bool | None:
-        return True if proxy.open_watches() == 3 else None
+        return True if proxy.open_watches() == len(WATCHED) else None
 
-    await eventually(look, what="three open watches")
+    await eventually(look, what="open watches")
 
 
 async def test_a_new_resource_and_its_children_wake_it(proxy: FaultProxy, kube: KubeClient, tmp_path: Path) -> None:
@@ -121,19 +122,26 @@ async def test_a_new_resource_and_its_children_wake_it(proxy: FaultProxy, kube: 
         await running.woken(key)
         await kube.patch(PODS, namespace, "p", {"status": {"phase": "Running"}}, subresource="status")
         await running.woken(key)
+        await kube.create(SERVICES, namespace, service("edit", labels=OURS))
+        await running.woken(key)
+        await kube.patch(SERVICES, namespace, "edit", {"spec": {"selector": {"app": "other"}}})
+        await running.woken(key)
+        await kube.patch(SERVICES, namespace, "edit", {"metadata": {"labels": None}})
+        await running.woken(key)
         stored = await kube.get(IMAGE_EDIT_DEPLOYMENTS, namespace, "edit")
         await kube.delete(IMAGE_EDIT_DEPLOYMENTS, namespace, "edit", uid=stored["metadata"]["uid"])
         await running.woken(key)
 
 
-async def test_foreign_pods_are_not_even_sent(proxy: FaultProxy, kube: KubeClient, tmp_path: Path) -> None:
+async def test_foreign_pods_and_services_are_not_even_sent(proxy: FaultProxy, kube: KubeClient, tmp_path: Path) -> None:
     namespace = await new_namespace(kube)
     async with through(proxy, tmp_path) as running:
         await kube.create(PODS, namespace, pod("foreign", labels={"app": "x"}))
+        await kube.create(SERVICES, namespace, service("foreign", labels={"app": "x"}))
         await create_resource(kube, namespace, "last")
         await running.woken(Key(namespace, "last"))
-    asked = [query for query in proxy.listed if query["path"].endswith(("/pods", "/deployments"))]
-    assert len(asked) >= 4  # a list and a watch of each
+    asked = [query for query in proxy.listed if query["path"].endswith(("/pods", "/deployments", "/services"))]
+    assert len(asked) >= 6  # a list and a watch of each
     assert {query.get("labelSelector") for query in asked} == {SELECTOR}
 
 
@@ -141,8 +149,8 @@ async def test_no_list_is_asked_for_as_a_whole(proxy: FaultProxy, tmp_path: Path
     """The objects of a thousand resources are 100 MB once they are parsed."""
     async with through(proxy, tmp_path):
         asked = [query for query in proxy.listed if "watch" not in query]
-    lists = [query for query in asked if query["path"].endswith(("/imageeditdeployments", "/deployments", "/pods"))]
-    assert len(lists) == 3
+    lists = [query for query in asked if query["path"].endswith(tuple(f"/{kind.plural}" for kind in WATCHED))]
+    assert len(lists) == len(WATCHED)
     assert {query.get("limit") for query in lists} == {str(CHUNK)}
 
 
@@ -171,7 +179,7 @@ async def test_an_expired_version_in_the_stream_lists_everything_again(
         await running.woken(Key(namespace, "edit"))
         await all_open(proxy)
         running.told.clear()
-        assert proxy.inject(GONE) == 3
+        assert proxy.inject(GONE) == len(WATCHED)
 
         async def listed() -> bool | None:
             return True if Key(namespace, "edit") in running.told else None

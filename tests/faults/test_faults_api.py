@@ -16,6 +16,7 @@ from apiserver.operator_process import behind_proxy
 from faults.scene import scene
 from imageedit_operator.kube.client import KubeClient
 from imageedit_operator.kube.kinds import EVENTS
+from imageedit_operator.wake_ups import WATCHED
 from localcluster.controlplane import ControlPlane
 
 Rule = Callable[[str, str], Refusal | None]
@@ -116,9 +117,9 @@ async def test_a_watch_that_is_refused_as_unauthorized_logs_in_again(
         proxy.refuse_watches = 0
 
         async def open_again() -> bool | None:
-            return True if proxy.open_watches() == 3 else None
+            return True if proxy.open_watches() == len(WATCHED) else None
 
-        await eventually(open_again, what="three open watches")
+        await eventually(open_again, what="open watches")
         await stage.roll("next")
         await stage.complete()
         assert running.process.returncode is None, running.messages()

@@ -14,6 +14,7 @@ from apiserver.operator_process import behind_proxy
 from faults.scene import NAME, Scene, scene
 from imageedit_operator.kube.client import KubeClient
 from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.wake_ups import WATCHED
 from localcluster.controlplane import ControlPlane
 
 WATCHES_S = 30.0
@@ -38,7 +39,7 @@ async def an_error_event(proxy: FaultProxy) -> None:
 
 async def an_error_event_in_one_watch_alone(proxy: FaultProxy) -> None:
     """The others are open and well when kopf gives up, and must not outlive it."""
-    assert proxy.inject(LEADER_CHANGED, watches=1) == 3
+    assert proxy.inject(LEADER_CHANGED, watches=1) == len(WATCHED)
 
 
 async def silence(proxy: FaultProxy) -> None:
@@ -84,9 +85,9 @@ async def test_a_rollout_ends_although_the_watches_fail(
         assert (await running.get("/healthz"))[0] == 200
 
         async def all_open() -> bool | None:
-            return True if proxy.open_watches() == 3 else None
+            return True if proxy.open_watches() == len(WATCHED) else None
 
-        await eventually(all_open, within_s=WATCHES_S, what="three open watches")
+        await eventually(all_open, within_s=WATCHES_S, what="open watches")
 
 
 async def test_a_watch_that_is_open_and_deaf_is_started_anew(

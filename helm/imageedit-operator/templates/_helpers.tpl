@@ -45,7 +45,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   verbs: [list, create, delete]
 - apiGroups: [""]
   resources: [services]
-  verbs: [get, list, create, patch]
+  verbs: [get, list, watch, create, patch]
 - apiGroups: [resource.k8s.io]
   resources: [resourceclaimtemplates]
   verbs: [get, list, create, patch]

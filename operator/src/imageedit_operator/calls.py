@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from imageedit_operator.hearing import Hearing
 from imageedit_operator.kube.first_look import FirstLook
-from imageedit_operator.kube.kept import Kept
+from imageedit_operator.kube.kept import KINDS, Kept
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS
 from imageedit_operator.kube.versions import Family
 from imageedit_operator.wake_ups import Told
 from imageedit_operator.workqueue import Key, WorkQueue
@@ -24,9 +25,13 @@ class Calls:
 
     def told(self, told: Told) -> None:
         """An event."""
-        if self.first.news(told) and told.delay_s is not None:
+        news = self.first.news(told)
+        if told.kind in KINDS:
+            self.kept.told(told.kind, told.key, told.uid, "" if told.gone else told.version)
+            news = news and (told.gone or not self.hearing.knows(told.uid, told.version))
+        if news and told.delay_s is not None:
             self.queue.add_after(told.key, told.delay_s)
-        if told.itself:
+        if told.kind == IMAGE_EDIT_DEPLOYMENTS:
             self.hearing.told(told.key, told.version)
         elif told.gone:
             self.hearing.heard_gone(told.uid)

@@ -36,9 +36,13 @@ class Hearing:
         self._versions[uid] = version
 
     def read(self, manifest: Mapping[str, Any]) -> None:
-        """A pass came to its end with this object, or read it: a resource, or a Service, which is not watched."""
+        """A pass came to its end with this resource; or it read or wrote this child, as it does those it keeps."""
         metadata = manifest["metadata"]
         self._versions[str(metadata.get("uid"))] = str(metadata.get("resourceVersion"))
+
+    def knows(self, uid: str, version: str) -> bool:
+        """This version was read or written by a pass, or heard of already."""
+        return self._versions.get(uid) == version
 
     def heard_gone(self, uid: str) -> None:
         """An event told that the object is gone."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import kopf
 
-from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, Resource
+from imageedit_operator.kube.kinds import Resource
 from imageedit_operator.kube.login import load_configuration
 from imageedit_operator.wake_ups import SELECTOR, WATCHED, Sights, Told, keys_for, version_of
 
@@ -41,9 +41,9 @@ def build_registry(scope: Scope, on_told: Callable[[Told], None]) -> kopf.Operat
         async def on_event(event: Mapping[str, Any], **_: Any) -> None:
             body = event["object"]  # as it came: kopf's views of it cost more than what is done here
             for key in keys_for(resource, body):
-                gone, itself = event["type"] == "DELETED", resource == IMAGE_EDIT_DEPLOYMENTS
+                gone = event["type"] == "DELETED"
                 delay_s = sights.delay_s(resource, body, gone=gone)
-                on_told(Told(key, itself, body["metadata"].get("uid", ""), version_of(body), gone, delay_s))
+                on_told(Told(key, resource, body["metadata"].get("uid", ""), version_of(body), gone, delay_s))
 
         return on_event
 
@@ -64,6 +64,7 @@ def build_settings() -> kopf.OperatorSettings:
     )
     settings.watching.label_selectors["deployments.v1.apps"] = SELECTOR  # only key forms like these match anything
     settings.watching.label_selectors["pods.v1"] = SELECTOR
+    settings.watching.label_selectors["services.v1"] = SELECTOR
     settings.watching.chunk_size = CHUNK  # else a list of a thousand pods is 100 MB at once, and never given back
     settings.queueing.idle_timeout = IDLE_S  # for so long after an event kopf keeps the whole object
     settings.watching.server_timeout = 300

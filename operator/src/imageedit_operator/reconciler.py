@@ -58,7 +58,7 @@ class Reconciler:
     on_gone: Callable[[Key], None] = lambda _key: None
     """Called when a pass finds that there is no such resource any more."""
     kept: Kept = field(default_factory=nothing_kept)
-    """What observer and executor know of children that are not watched; a pass that goes wrong casts doubt on it."""
+    """What observer and executor know of children without reading them; a pass that goes wrong casts doubt on it."""
     first: FirstLook = field(default_factory=nothing_shown)
     """What the first list of the term showed."""
     auto: AutoInjection = field(default_factory=AutoInjection)

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from imageedit_operator.core.pods import is_over
 from imageedit_operator.kube.client import FIELD_MANAGER
-from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
-from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, parse_deployment, parse_pod
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, Resource
+from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL, applied_annotations, parse_deployment, parse_pod
 from imageedit_operator.workqueue import Key
 
-WATCHED = (IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS, PODS)
+WATCHED = (IMAGE_EDIT_DEPLOYMENTS, DEPLOYMENTS, PODS, SERVICES)
 SELECTOR = f"app.kubernetes.io/managed-by={FIELD_MANAGER},{DEPLOYMENT_LABEL}"
-"""Labels of the Deployments and pods that are watched."""
+"""Labels of the Deployments, pods and Services that are watched."""
 
 SOON_S = 1.0
 """So much later is what nobody waits for: a pod that is created and placed, and then started, is looked at once."""
@@ -30,14 +30,17 @@ def keys_for(resource: Resource, manifest: Mapping[str, Any]) -> tuple[Key, ...]
     | object                                | key                                  |
     | ------------------------------------- | ------------------------------------ |
     | ImageEditDeployment                   | its own                              |
-    | Deployment or Pod with our label      | its namespace, the label's value     |
+    | Service of another name than the label| none: no pass reads it               |
+    | any other object with our label       | its namespace, the label's value     |
     | anything else                         | none                                 |
     """
     metadata = manifest.get("metadata") or {}
     labels = metadata.get("labels") or {}
     name = metadata.get("name") if resource == IMAGE_EDIT_DEPLOYMENTS else labels.get(DEPLOYMENT_LABEL)
     namespace = metadata.get("namespace")
-    return (Key(namespace, name),) if namespace and name else ()
+    if not namespace or not name or (resource == SERVICES and metadata.get("name") != name):
+        return ()
+    return (Key(namespace, name),)
 
 
 def version_of(manifest: Mapping[str, Any]) -> str:
@@ -49,8 +52,7 @@ class Told(NamedTuple):
     """What an event told of."""
 
     key: Key
-    itself: bool
-    """Of the resource, and not of a child."""
+    kind: Resource
     uid: str
     version: str
     gone: bool
@@ -78,6 +80,7 @@ class Sights:
     # | what a plan acts on differs from the last event        | at once  |
     # | only what it reports differs, or it is a new child     | soon     |
     # | neither: a status that we wrote, a Deployment's count  | none     |
+    # Whether this process itself wrote the version is not known here.
     def delay_s(self, resource: Resource, manifest: Mapping[str, Any], *, gone: bool) -> float | None:
         """Seconds until its resource should be looked at; None when the event is no news."""
         metadata = manifest["metadata"]
@@ -95,6 +98,7 @@ class Sights:
 # | ImageEditDeployment | generation, annotations, deletion              |                                  |
 # | Deployment          |                                                | all that plans read, generation  |
 # | Pod                 | container, readiness, its end, what it lacks   | all else that plans read, labels |
+# | Service             |                                                | all that plans read              |
 # The status of a resource is ours: somebody else's change of it is put right after the next list of versions.
 def sight(resource: Resource, manifest: Mapping[str, Any]) -> Sight:
     """What a pass would read of this object."""
@@ -107,6 +111,10 @@ def sight(resource: Resource, manifest: Mapping[str, Any]) -> Sight:
         read = replace(parse_deployment(manifest, owner_uid=""), resource_version="")
         owners = metadata.get("ownerReferences") or []
         return Sight(None, (read, owners, metadata.get("generation"), metadata.get("labels") or {}))
+    if resource == SERVICES:
+        # Its status counts for nothing, nor who wrote a field and when.
+        parts = [metadata.get(part) or None for part in _READ_OF_SERVICES]
+        return Sight(None, (manifest.get("spec"), parts, applied_annotations(manifest)))
     pod = parse_pod(manifest)
     lacks = (pod.waiting_reason, pod.unschedulable)
     return Sight(
@@ -119,5 +127,8 @@ _UNSEEN = {
     IMAGE_EDIT_DEPLOYMENTS: Sight(None),
     DEPLOYMENTS: Sight(None),
     PODS: Sight(("", False, "", False, False, False, "", False)),
+    SERVICES: Sight(None),
 }
-"""A pod that was just created, and a Deployment, are nothing to act on."""
+"""A pod that was just created, a Deployment, and a Service, are nothing to act on."""
+
+_READ_OF_SERVICES = ("labels", "annotations", "ownerReferences")

@@ -1,6 +1,6 @@
 """Wake-up calls from the cluster; with its set-up, the only module that knows kopf.
 
-kopf lists and watches three kinds, and each event that is news becomes a key in the work queue. Nothing
+kopf lists and watches four kinds, and each event that is news becomes a key in the work queue. Nothing
 else of kopf is used: no state-keeping handlers, finalizers, timers, indexes or peering, so kopf writes nothing.
 
 kopf runs in a thread with an event loop of its own. It takes every task that was born in its loop

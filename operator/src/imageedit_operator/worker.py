@@ -41,7 +41,7 @@ class Worker:
     queue: WorkQueue
     telemetry: Telemetry
     kept: Kept
-    """What passes know of children that are not watched; a pass that goes wrong casts doubt on it."""
+    """What passes know of children without reading them; a pass that goes wrong casts doubt on it."""
     stopwatch: Callable[[], float]
     timeout_s: float
     random: Callable[[], float] = lambda: 0.5

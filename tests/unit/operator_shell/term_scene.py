@@ -55,7 +55,8 @@ class Seen:
     resource: tuple[str, int]
     deployments: dict[str, str]
     pods: dict[str, str]
-    service: str
+    service: dict[str, tuple[str, ...]]
+    """What others wrote into it."""
 
 
 @dataclass(kw_only=True)
@@ -71,7 +72,7 @@ class Looks:
             resource=(resource.uid, resource.replicas),
             deployments={item.uid: item.resource_version for item in observed.deployments},
             pods={item.uid: item.waiting_reason for item in observed.pods},
-            service=observed.service_uid,
+            service={observed.service_uid: observed.service_changed} if observed.service_exists else {},
         )
         return Plan(actions=(), status=SETTLED, requeue_after_s=LATER_S, reasons=()), PlanMemory()
 
@@ -198,6 +199,12 @@ class Scene:
             changed["spec"]["replicas"] = number % 60
         if kind == PODS:
             changed["status"]["containerStatuses"] = [{"name": "server", "state": {"waiting": {"reason": f"{number}"}}}]
+        if kind == SERVICES:
+            changed["spec"] = {"selector": {"by": f"{number}"}}
+            fields: dict[str, Any] = {"f:spec": {"f:selector": {}}}
+            changed["metadata"]["managedFields"] = [
+                {"manager": f"by-{number}", "operation": "Update", "fieldsV1": fields}
+            ]
         self._store(kind, changed, "MODIFIED")
 
     def delete(self, name: str, kind: Resource, which: int) -> None:
@@ -226,10 +233,10 @@ class Scene:
         if not stream:
             return False
         event, item = stream.popleft()
-        gone, itself = event == "DELETED", kind == IMAGE_EDIT_DEPLOYMENTS
+        gone = event == "DELETED"
         for key in keys_for(kind, item):
             delay_s = self._sights.delay_s(kind, item, gone=gone)
-            self.calls.told(Told(key, itself, item["metadata"]["uid"], version_of(item), gone, delay_s))
+            self.calls.told(Told(key, kind, item["metadata"]["uid"], version_of(item), gone, delay_s))
         return True
 
     def there(self, name: str) -> Seen | None:
@@ -242,7 +249,7 @@ class Scene:
             resource=(resource["metadata"]["uid"], resource["spec"]["replicas"]),
             deployments={item["metadata"]["uid"]: version_of(item) for item in self._all(name, DEPLOYMENTS)},
             pods={item["metadata"]["uid"]: _reason(item) for item in self._all(name, PODS)},
-            service=services[0]["metadata"]["uid"] if services else "",
+            service={item["metadata"]["uid"]: _writers(item) for item in services},
         )
 
     async def rest(self, seconds: float) -> None:
@@ -282,6 +289,10 @@ class Scene:
 def _reason(item: Manifest) -> str:
     waiting: dict[str, Any] = item["status"]["containerStatuses"][0]["state"].get("waiting") or {}
     return str(waiting.get("reason") or "")
+
+
+def _writers(service: Manifest) -> tuple[str, ...]:
+    return tuple(f"spec.selector by {entry['manager']}" for entry in service["metadata"].get("managedFields", ()))
 
 
 async def breathe() -> None:

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from imageedit_operator.calls import Calls
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, Resource
-from imageedit_operator.wake_ups import WATCHED
+from imageedit_operator.hearing import Hearing
+from imageedit_operator.kube.first_look import nothing_shown
+from imageedit_operator.kube.kept import nothing_kept
+from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, SERVICES, Resource
+from imageedit_operator.wake_ups import WATCHED, Told
+from imageedit_operator.workqueue import Key, WorkQueue
 from unit.operator_shell.term_scene import AT_REST_S, CHILDREN, NAMES, PERIOD_S, Scene, breathe, serving
 from unit.operator_shell.virtual_time import run_virtual
 
@@ -84,6 +89,7 @@ def nothing_told_is_missed(scene: Scene) -> None:
         assert seen.resource == there.resource
         assert {uid: it for uid, it in seen.deployments.items() if uid not in scene.untold} == there.deployments
         assert {uid: it for uid, it in seen.pods.items() if uid not in scene.untold} == there.pods
+        assert {uid: it for uid, it in seen.service.items() if uid not in scene.untold} == there.service
 
 
 def nothing_is_missed(scene: Scene) -> None:
@@ -110,3 +116,22 @@ def test_what_is_told_while_a_first_look_waits_is_seen_by_it(kind: Resource) -> 
     """The resource is in the queue already, behind the other: an event adds nothing to it."""
     changes = [("change", name, kind, 0) for name in NAMES]
     played((LIST_ANSWERS, [*changes, ("hear", kind, 9)]), nothing_told_is_missed)
+
+
+@pytest.mark.parametrize(
+    ("told", "looked_at"),
+    [
+        pytest.param({"version": "7"}, False, id="the version that a pass read or wrote"),
+        pytest.param({"version": "8"}, True, id="another version"),
+        pytest.param({"version": "7", "uid": "uid-of-another"}, True, id="another Service"),
+        pytest.param({"version": "8", "gone": True}, True, id="its end"),
+        pytest.param({"version": "8", "delay_s": None}, False, id="a version that shows nothing else"),
+    ],
+)
+def test_what_a_pass_wrote_into_a_service_asks_for_no_look(told: dict[str, Any], looked_at: bool) -> None:
+    hearing, queue = Hearing(), WorkQueue(clock=lambda: 0.0, random=lambda: 0.0)
+    calls = Calls(queue=queue, hearing=hearing, first=nothing_shown(), kept=nothing_kept())
+    hearing.read({"metadata": {"uid": "uid-s", "resourceVersion": "7"}})
+    event = Told(key=Key("team", "edit"), kind=SERVICES, uid="uid-s", version="", gone=False, delay_s=0.0)
+    calls.told(event._replace(**told))
+    assert queue.depth() == int(looked_at)

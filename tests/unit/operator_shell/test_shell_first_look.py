@@ -71,7 +71,18 @@ def test_pods_of_a_resource_that_the_list_does_not_show_make_no_look() -> None:
 
 def event(*, uid: str = "uid-edit-abc", version: str = "7", gone: bool = False) -> Told:
     """Of a Deployment of the resource."""
-    return Told(key=KEY, itself=False, uid=uid, version=version, gone=gone, delay_s=0.0)
+    return Told(key=KEY, kind=DEPLOYMENTS, uid=uid, version=version, gone=gone, delay_s=0.0)
+
+
+def test_what_the_list_showed_of_a_service_is_no_news() -> None:
+    look = FirstLook(clock=Clock(), kept=Kept(clock=Clock()))
+    look.begin()
+    look.show(IMAGE_EDIT_DEPLOYMENTS, custom_resource())
+    look.show(SERVICES, child("edit"))
+    look.end(whole=True)
+    told = Told(key=KEY, kind=SERVICES, uid="uid-edit", version="3", gone=False, delay_s=0.0)
+    assert not look.news(told)
+    assert look.news(told._replace(version="4"))
 
 
 def test_what_a_list_showed_that_failed_is_forgotten() -> None:
@@ -174,7 +185,13 @@ def test_a_first_look_is_awaited_until_it_is_made() -> None:
 
 
 def child(name: str) -> Manifest:
-    about = {"name": name, "namespace": "team", "uid": f"uid-{name}", "ownerReferences": [owner()]}
+    about = {
+        "name": name,
+        "namespace": "team",
+        "uid": f"uid-{name}",
+        "resourceVersion": "3",
+        "ownerReferences": [owner()],
+    }
     return {"metadata": {**about, "labels": {"imageedit.dev/deployment": "edit"}}}
 
 

@@ -17,7 +17,13 @@ KEY = Key("team", "edit")
 
 
 def service(uid: str = RESOURCE.uid, *, labels: dict[str, str] | None = None) -> Manifest:
-    about = {"name": "edit", "namespace": "team", "uid": "uid-s", "ownerReferences": [owner(uid)]}
+    about = {
+        "name": "edit",
+        "namespace": "team",
+        "uid": "uid-s",
+        "resourceVersion": "3",
+        "ownerReferences": [owner(uid)],
+    }
     return {"metadata": {**about, "labels": {"imageedit.dev/deployment": "edit"} if labels is None else labels}}
 
 
@@ -50,6 +56,40 @@ def test_a_doubt_that_comes_in_a_pass_holds_for_what_that_pass_reads_later() -> 
     kept.given(SERVICES, KEY, service())
     kept.begin(KEY)
     assert kept.get(SERVICES, RESOURCE) is None
+
+
+@pytest.mark.parametrize("told_first", [True, False])
+@pytest.mark.parametrize(
+    ("uid", "version", "known"),
+    [
+        pytest.param("uid-s", "3", True, id="at this version"),
+        pytest.param("uid-s", "4", False, id="at another version"),
+        pytest.param("uid-s", "", False, id="gone"),
+        pytest.param("uid-of-another", "4", False, id="another object of its name"),
+        pytest.param("uid-of-another", "", True, id="the end of another object"),
+    ],
+)
+def test_what_the_watch_tells_otherwise_is_not_known_in_whatever_order(
+    uid: str, version: str, known: bool, told_first: bool
+) -> None:
+    """An event may come before the answer to the write that it echoes."""
+    kept = Kept(clock=lambda: 0.0)
+    if told_first:
+        kept.told(SERVICES, KEY, uid, version)
+    kept.given(SERVICES, KEY, service())
+    if not told_first:
+        kept.told(SERVICES, KEY, uid, version)
+    kept.begin(KEY)
+    assert (kept.get(SERVICES, RESOURCE) is not None) == known
+
+
+def test_what_is_read_after_an_event_is_known_again() -> None:
+    kept = Kept(clock=lambda: 0.0)
+    kept.told(SERVICES, KEY, "uid-s", "4")
+    kept.begin(KEY)
+    kept.given(SERVICES, KEY, service())
+    kept.begin(KEY)
+    assert kept.get(SERVICES, RESOURCE) == service()
 
 
 def test_what_is_read_after_the_doubt_is_known_again() -> None:

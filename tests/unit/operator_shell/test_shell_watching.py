@@ -13,8 +13,8 @@ from imageedit_operator.core.manifests import OWNER_UID, RENDERED
 from imageedit_operator.core.observed import ObservedDeployment
 from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.kopf_setup import Scope, build_registry, build_settings
-from imageedit_operator.kube.client import TEMPLATE_MANAGER
-from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
+from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, Resource
 from imageedit_operator.kube.parsing import parse_deployment, parse_pod
 from imageedit_operator.wake_ups import SELECTOR, SOON_S, Sights, keys_for
 from imageedit_operator.workqueue import Key
@@ -23,12 +23,22 @@ from unit.operator_shell.builders import CARD, RESOURCE_UID, custom_resource, de
 EDIT = (Key("team", "edit"),)
 
 
+def service(*, spec: Any = None, status: Any = None, **metadata: Any) -> dict[str, Any]:
+    """The Service of the resource."""
+    labels = {"imageedit.dev/deployment": "edit"}
+    about: dict[str, Any] = {"name": "edit", "namespace": "team", "uid": "uid-s", "resourceVersion": "7"}
+    about |= {"labels": labels, "ownerReferences": [owner()], **metadata}
+    return {"metadata": about, "spec": spec or {"selector": {"app": "edit"}}, "status": status or {}}
+
+
 @pytest.mark.parametrize(
     ("resource", "manifest", "keys"),
     [
         (IMAGE_EDIT_DEPLOYMENTS, custom_resource(), EDIT),
         (DEPLOYMENTS, deployment(), EDIT),
         (PODS, pod(), EDIT),
+        (SERVICES, service(), EDIT),
+        (SERVICES, service(name="another"), ()),
         (DEPLOYMENTS, {"metadata": {"name": "x", "namespace": "team"}}, ()),
         (PODS, {"metadata": {"name": "x", "namespace": "team", "labels": {"app": "y"}}}, ()),
         (PODS, {"metadata": {"name": "x", "labels": {"imageedit.dev/deployment": "edit"}}}, ()),
@@ -56,6 +66,13 @@ LOADING = [{"name": "server", "state": {"waiting": {"reason": "ContainerCreating
 BROKEN = [{"name": "server", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
 GATE = {"type": "imageedit.dev/warm", "status": "True"}
 READY = {"type": "Ready", "status": "True"}
+APPLIED = [
+    {
+        "manager": FIELD_MANAGER,
+        "operation": "Apply",
+        "fieldsV1": {"f:metadata": {"f:annotations": {"f:a": {}}}},
+    }
+]
 NO_PLACE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
 
@@ -80,6 +97,13 @@ NO_PLACE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"
         (PODS, pod(), changed(pod(), deletionTimestamp="t"), 0.0),
         (PODS, pod(), changed(pod(phase="Failed")), 0.0),
         (PODS, pod(), changed(pod(containerStatuses=[])), 0.0),
+        (SERVICES, service(), changed(service(status={"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}})), None),
+        (SERVICES, service(), changed(service(finalizers=["service.kubernetes.io/load-balancer-cleanup"])), None),
+        (SERVICES, service(), changed(service(spec={"selector": {"app": "other"}})), SOON_S),
+        (SERVICES, service(), changed(service(labels={})), SOON_S),
+        (SERVICES, service(), changed(service(annotations={"a": "b"})), SOON_S),
+        (SERVICES, service(), changed(service(ownerReferences=[])), SOON_S),
+        (SERVICES, service(), changed(service(managedFields=APPLIED)), SOON_S),
     ],
 )
 def test_an_event_asks_for_a_look_as_soon_as_somebody_waits_for_it(
@@ -95,6 +119,7 @@ def test_an_event_asks_for_a_look_as_soon_as_somebody_waits_for_it(
         (DEPLOYMENTS, deployment(), SOON_S),
         (PODS, PENDING, SOON_S),
         (PODS, pod(), 0.0),
+        (SERVICES, service(), SOON_S),
     ],
 )
 def test_what_is_seen_first_is_news(resource: Resource, manifest: dict[str, Any], delay_s: float) -> None:
@@ -102,7 +127,8 @@ def test_what_is_seen_first_is_news(resource: Resource, manifest: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("resource", "manifest"), [(IMAGE_EDIT_DEPLOYMENTS, custom_resource()), (DEPLOYMENTS, deployment()), (PODS, pod())]
+    ("resource", "manifest"),
+    [(IMAGE_EDIT_DEPLOYMENTS, custom_resource()), (DEPLOYMENTS, deployment()), (PODS, pod()), (SERVICES, service())],
 )
 def test_what_is_gone_is_looked_at_once_and_forgotten(resource: Resource, manifest: dict[str, Any]) -> None:
     sights = Sights()
@@ -246,7 +272,7 @@ def served(plural: str, group: str, version: str) -> kopf.Resource:
     return kopf.Resource(group=group, version=version, plural=plural, namespaced=True)
 
 
-@pytest.mark.parametrize(("plural", "group"), [("deployments", "apps"), ("pods", "")])
+@pytest.mark.parametrize(("plural", "group"), [("deployments", "apps"), ("pods", ""), ("services", "")])
 def test_children_are_filtered_by_the_server(plural: str, group: str) -> None:
     selectors = build_settings().watching.label_selectors
     assert list(selectors.collect(served(plural, group, "v1"))) == [SELECTOR]
@@ -283,7 +309,8 @@ def test_only_event_handlers_are_registered() -> None:
         served("imageeditdeployments", "imageedit.dev", "v1alpha1"),
         served("deployments", "apps", "v1"),
         served("pods", "", "v1"),
+        served("services", "", "v1"),
     ]
-    assert [registry._watching.has_handlers(resource=kind) for kind in kinds] == [True, True, True]
+    assert all(registry._watching.has_handlers(resource=kind) for kind in kinds)
     for others in (registry._changing, registry._spawning, registry._indexing):
         assert not any(others.has_handlers(resource=kind) for kind in kinds)

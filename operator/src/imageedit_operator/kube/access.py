@@ -38,7 +38,7 @@ REQUIRED = (
     Right(group="", resource="pods", verbs=("list", "watch", "patch", "delete")),
     Right(group="", resource="pods/status", verbs=("patch",)),
     Right(group="batch", resource="jobs", verbs=("list", "create", "delete")),
-    Right(group="", resource="services", verbs=("get", "list", "create", "patch")),
+    Right(group="", resource="services", verbs=("get", "list", "watch", "create", "patch")),
     Right(group="resource.k8s.io", resource="resourceclaimtemplates", verbs=("get", "list", "create", "patch")),
     Right(group="policy", resource="poddisruptionbudgets", verbs=("get", "list", "create", "patch", "delete")),
     Right(group="events.k8s.io", resource="events", verbs=("create",)),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from imageedit_operator.kube import kept
 from imageedit_operator.kube.client import Manifest
 from imageedit_operator.kube.kept import Kept, nothing_kept
-from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, Resource
+from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, Resource
 from imageedit_operator.wake_ups import Told, keys_for, version_of
 from imageedit_operator.workqueue import Key
 
@@ -74,6 +74,8 @@ class FirstLook:
         for key in keys_for(kind, item):
             if key in self._overtaken:
                 continue
+            if kind == SERVICES:
+                self._versions[str(item["metadata"].get("uid"))] = version_of(item)
             if kind in kept.KINDS:
                 if item["metadata"]["name"] == key.name:
                     self._kept.given(kind, key, item)

@@ -1,7 +1,7 @@
-"""What nobody watches, as the apiserver gave it last: the Service and the budget of each resource.
+"""What passes need not read again, as the apiserver gave it last: the Service and the budget of each resource.
 
 A resource that starts is looked at three times within seconds, and one that scales every few seconds for ever.
-What others do to these two between two lists of versions is found by the next list.
+What others do to a Service is told by its watch; what they do to a budget, by the next list of versions.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class _Object:
 
     at_s: float
     uid: str
+    version: str
     label: str
     text: str
 
@@ -40,11 +41,13 @@ class Kept:
         self._longest_s = longest_s
         self._known: dict[tuple[Key, Resource], _Object] = {}
         self._doubted: set[Key] = set()
+        self._told: dict[tuple[Key, Resource], dict[str, str]] = {}
+        """Version of each object that the watches told of since the last pass began, by uid; none when it is gone."""
 
     # | the object that was given last | is known by the next pass |
     # | is the resource's own          | yes                       |
     # | is the same, a minute ago      | no                        |
-    # | is doubted since               | no                        |
+    # | is doubted, or told of, since  | no, by the table below    |
     # | is somebody else's             | no                        |
     def get(self, kind: Resource, resource: ImageEditDeployment) -> Manifest | None:
         """The resource's own object; None when it has to be read."""
@@ -58,8 +61,14 @@ class Kept:
         """The apiserver's answer to a read or a write."""
         metadata = found["metadata"]
         label = str((metadata.get("labels") or {}).get(DEPLOYMENT_LABEL) or "")
-        uid = str(metadata.get("uid"))
-        self._known[resource, kind] = _Object(at_s=self._clock(), uid=uid, label=label, text=json.dumps(found))
+        uid, version = str(metadata.get("uid")), str(metadata.get("resourceVersion") or "")
+        self._known[resource, kind] = _Object(
+            at_s=self._clock(), uid=uid, version=version, label=label, text=json.dumps(found)
+        )
+
+    def told(self, kind: Resource, resource: Key, uid: str, version: str) -> None:
+        """A watch told of the object, or with no version of its end; perhaps before the answer to our own write."""
+        self._told.setdefault((resource, kind), {})[uid] = version
 
     def doubt(self, resource: Key) -> None:
         """A list told of a change, or a pass did not go as it was planned."""
@@ -67,8 +76,23 @@ class Kept:
 
     def begin(self, resource: Key) -> None:
         """A pass begins. Only now what is doubted is dropped: the pass before it may have read after the doubt came."""
-        if resource in self._doubted:
+        if resource in self._doubted or any(self._is_old(resource, kind) for kind in KINDS):
             self.drop(resource)
+        for kind in KINDS:
+            self._told.pop((resource, kind), None)
+
+    # | the watch tells of             | what is kept is old |
+    # | the object at its version      | no                  |
+    # | the object at another version  | yes                 |
+    # | the object's end               | yes                 |
+    # | another object of its name     | yes                 |
+    # | another object's end           | no                  |
+    def _is_old(self, resource: Key, kind: Resource) -> bool:
+        known = self._known.get((resource, kind))
+        if known is None:
+            return False
+        told = self._told.get((resource, kind), {})
+        return any(version != (known.version if uid == known.uid else "") for uid, version in told.items())
 
     # | what is kept                                 | a list of versions      | the resource is looked at |
     # | has our label                                | shows it                | no                        |
@@ -91,6 +115,7 @@ class Kept:
         self._doubted.discard(resource)
         for kind in KINDS:
             self._known.pop((resource, kind), None)
+            self._told.pop((resource, kind), None)
 
 
 def nothing_kept() -> Kept:

@@ -57,8 +57,7 @@ class Observer:
 
     Without `mounts` nobody is asked why a pod hangs before its first container.
 
-    `on_read` gets each object that was read and is not watched: Services, templates of claims, Jobs. A Service that
-    is `kept` is not read.
+    `on_read` gets each Service, template of claims and Job that was read. A Service that is `kept` is not read.
     `tries_template` is false for those that ask by themselves, or may not patch Deployments.
     """
 
