@@ -64,6 +64,14 @@ class Hearing:
         self._gone.clear()
         return found
 
+    def vanished(self, before: Mapping[Key, Family], now: Mapping[Key, Family]) -> set[Key]:
+        """The resources of which an object is gone since the list before and nothing told of it; told by this, once."""
+        listed = {uid for family in now.values() for uid, _ in family}
+        gone = {key: {uid for uid, _ in family} - listed - self._gone for key, family in before.items() if key in now}
+        for uids in gone.values():
+            self._gone |= uids
+        return {key for key, uids in gone.items() if uids}
+
     def _is_news(self, before: Family, now: Family) -> bool:
         if any(self._versions.get(uid) != version for uid, version in now - before):
             return True

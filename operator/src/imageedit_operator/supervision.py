@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from imageedit_operator.errors import ApiError
 from imageedit_operator.hearing import Hearing
@@ -28,6 +29,10 @@ MOST_FAILURES = 10
 DEAF_S = 60.0
 DOUBT_S = 30.0
 LISTEN_S = 5.0
+BEGUN_S = 10.0
+"""So long after the watches began they have listed what they watch."""
+
+Compare: TypeAlias = Callable[[Mapping[Key, versions.Family], Mapping[Key, versions.Family]], set[Key]]
 
 
 async def _at_once(_stop: asyncio.Event) -> bool:
@@ -110,27 +115,33 @@ async def resync(
     period_s: float,
     random: Callable[[], float],
     known: Callable[[], Iterable[Key]],
-    unheard: Callable[[Mapping[Key, versions.Family], Mapping[Key, versions.Family]], set[Key]],
+    unheard: Compare,
     on_key: Callable[[Key], None],
     on_complete: Callable[[Mapping[Key, str]], None],
     on_missing: Callable[[], None] = lambda: None,
     first: FirstLook | None = None,
+    vanished: Compare = lambda _before, _now: set(),
+    began: asyncio.Event | None = None,
 ) -> None:
     """Each period (±10 %) adds the resources whose versions are news, and those that we know and no list shows.
 
     `unheard` tells the news of a list and the one before, at first an empty one. `on_complete` gets the
     version of each resource; `on_missing` is called when the kind itself is not served, and then the resources
-    that we know are gone. `first` is shown the objects of the first list that comes to its end.
+    that we know are gone. `first` is shown the objects of the first list that comes to its end. `began` is set
+    whenever the watches begin: what went before their own lists they never tell, so a list soon after that is asked
+    for what has `vanished` since the last list of a period.
     """
-    before: Mapping[Key, versions.Family] = {}
+    before: Mapping[Key, versions.Family] | None = None
+    due_s = now_s()
     while not stop.is_set():
+        due = now_s() >= due_s
         try:
             if first is not None:
                 first.begin()
             listed = await versions.read(kube, namespaces, show=first.show if first is not None else None)
         except ApiError as error:
             if error.not_found:
-                before = {}
+                before = None
                 on_missing()
                 for key in tuple(known()):
                     on_key(key)
@@ -141,13 +152,37 @@ async def resync(
         news = set(listed.resources)
         if first is not None:
             first.end(whole=listed.families is not None)  # a resource without its pods looks as if it had lost them
-        if listed.families is not None:
-            news, before = unheard(before, listed.families), listed.families
+        if listed.families is not None and (due or before is None):
+            news, before = unheard(before or {}, listed.families), listed.families
+        elif listed.families is not None and before is not None:
+            news = vanished(before, listed.families)
         for key in news | (set(known()) - listed.resources.keys()):
             on_key(key)
         on_complete(listed.resources)
         first = None
-        await sleep_unless(stop, period_s * (0.9 + 0.2 * random()))
+        if due:
+            due_s = now_s() + period_s * (0.9 + 0.2 * random())
+        await _until_next(stop, began or asyncio.Event(), due_s)
+
+
+# | the watches                                  | the next list comes                      |
+# | began, since the last list or meanwhile      | a little later, if it is not due by then |
+# | did not                                      | when it is due                           |
+async def _until_next(stop: asyncio.Event, began: asyncio.Event, due_s: float) -> None:
+    either = [asyncio.ensure_future(event.wait()) for event in (stop, began)]
+    try:
+        await asyncio.wait(either, timeout=due_s - now_s(), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for waiting in either:
+            waiting.cancel()
+    if began.is_set():
+        began.clear()
+        await sleep_unless(stop, min(due_s - now_s(), BEGUN_S))
+
+
+def now_s() -> float:
+    """The running loop's time."""
+    return asyncio.get_running_loop().time()
 
 
 async def sleep_unless(stop: asyncio.Event, seconds: float) -> None:

@@ -73,6 +73,8 @@ class Term:
     hearing: Hearing = field(default_factory=Hearing)
     listed: asyncio.Event = field(default_factory=asyncio.Event)
     """A list came to its end, or nobody waits for one any more."""
+    began: asyncio.Event = field(default_factory=asyncio.Event)
+    """The watches began since the last list."""
     calls: Calls = field(init=False)
     definition: Definition = field(init=False)
 
@@ -111,7 +113,11 @@ class Term:
             on_alive=self.watching.now,
         )
         look = self.reconciler.queue.add
-        run = partial(supervision.unless_deaf, watch, self.hearing, stopwatch=time.monotonic, look=look)
+
+        async def run(stopping: asyncio.Event) -> None:
+            self.began.set()
+            await supervision.unless_deaf(watch, self.hearing, stopping, stopwatch=time.monotonic, look=look)
+
         restarted = self.reconciler.telemetry.watch_restarted
         # After the list the events with which the watches begin are no news; before it each would be a look for itself.
         await supervision.sleep_unless(self.listed, LIST_FIRST_S)
@@ -146,6 +152,8 @@ class Term:
             on_complete=on_complete,
             on_missing=on_missing,
             first=self.reconciler.first,
+            vanished=self.hearing.vanished,
+            began=self.began,
         )
 
     async def _look_at_nodes(self, stop: asyncio.Event) -> None:

@@ -123,8 +123,6 @@ class Scene:
     def __init__(self, http: aiohttp.ClientSession) -> None:
         self.kube = SlowKube()
         self.looks = Looks()
-        self.untold = set[str]()
-        """Of what went before its watch began."""
         self._numbers = count(1)
         self._streams: dict[Resource, deque[tuple[str | None, Manifest]]] = {}
         self._sights = Sights()
@@ -147,7 +145,7 @@ class Scene:
             planner=self.looks,
         )
         self.calls = Calls(queue=self.reconciler.queue, hearing=hearing, first=self.reconciler.first, kept=self.kept)
-        self.stop = asyncio.Event()
+        self.stop, self.began = asyncio.Event(), asyncio.Event()
         for name in NAMES:
             self.create(name)
 
@@ -163,6 +161,8 @@ class Scene:
             on_key=self.calls.listed,
             on_complete=lambda _listed: None,
             first=self.reconciler.first,
+            vanished=self.calls.hearing.vanished,
+            began=self.began,
         )
 
     def create(self, name: str) -> None:
@@ -226,6 +226,7 @@ class Scene:
         if kind not in self._streams:
             listed = [item for (one, _, _), item in self.kube.objects.items() if one == kind]
             self._streams[kind] = deque((None, copy.deepcopy(item)) for item in listed)
+            self.began.set()
 
     def hear(self, kind: Resource) -> bool:
         """The next event of a kind; False where there is none."""
@@ -282,8 +283,6 @@ class Scene:
     def _tell(self, kind: Resource, item: Manifest, event: str) -> None:
         if kind in self._streams:
             self._streams[kind].append((event, copy.deepcopy(item)))
-        elif event == "DELETED":
-            self.untold.add(item["metadata"]["uid"])
 
 
 def _reason(item: Manifest) -> str:

@@ -81,6 +81,31 @@ def test_after_a_list_what_was_not_heard_of_is_looked_at(
     assert hearing.unheard({EDIT: BEFORE}, {EDIT: now_listed}) == ({EDIT} if looked_at else set())
 
 
+@pytest.mark.parametrize(
+    ("now_listed", "hear", "looked_at"),
+    [
+        (BEFORE, lambda _hearing: None, False),
+        (with_(p="2", new="1"), lambda _hearing: None, False),
+        (with_(p=""), lambda _hearing: None, True),
+        (with_(p=""), lambda hearing: hearing.heard_gone("p"), False),
+    ],
+)
+def test_after_the_watches_began_what_vanished_unheard_is_looked_at_once(
+    now_listed: frozenset[tuple[str, str]], hear: Callable[[Hearing], None], looked_at: bool
+) -> None:
+    """What changed, or is new, they tell themselves."""
+    hearing = Hearing()
+    hear(hearing)
+    assert hearing.vanished({EDIT: BEFORE}, {EDIT: now_listed}) == ({EDIT} if looked_at else set())
+    assert hearing.vanished({EDIT: BEFORE}, {EDIT: now_listed}) == set()
+
+
+def test_what_vanished_before_the_watches_began_is_not_looked_at_after_the_next_list_again() -> None:
+    hearing = Hearing()
+    hearing.vanished({EDIT: BEFORE}, {EDIT: with_(p="")})
+    assert hearing.unheard({EDIT: BEFORE}, {EDIT: with_(p="")}) == set()
+
+
 def test_what_was_heard_of_is_forgotten_with_its_object() -> None:
     hearing = Hearing()
     hearing.heard("p", "2")

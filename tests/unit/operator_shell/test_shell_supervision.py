@@ -80,10 +80,13 @@ async def resync_for(
     on_complete: Callable[[object], None] = lambda _listed: None,
     on_missing: Callable[[], None] = lambda: None,
     first: FirstLook | None = None,
+    begin_at_s: tuple[float, ...] = (),
 ) -> None:
-    """A resync of 100 s, at work for so long."""
-    stop = asyncio.Event()
+    """A resync of 100 s, at work for so long; the watches begin at these times."""
+    stop, began = asyncio.Event(), asyncio.Event()
     asyncio.get_running_loop().call_later(seconds, stop.set)
+    for at_s in begin_at_s:
+        asyncio.get_running_loop().call_later(at_s, began.set)
     await resync(
         kube,
         namespaces,
@@ -96,6 +99,7 @@ async def resync_for(
         on_complete=on_complete,
         on_missing=on_missing,
         first=first,
+        began=began,
     )
 
 
@@ -127,7 +131,7 @@ def test_the_first_list_adds_every_resource_and_later_ones_none_that_is_as_it_wa
 
 
 def child(uid: str) -> Manifest:
-    """An object of the resource that is not watched."""
+    """An object of the resource."""
     labels = {"imageedit.dev/deployment": "edit"}
     return {"metadata": {"name": "edit", "namespace": "team", "uid": uid, "labels": labels}}
 
@@ -183,6 +187,28 @@ def test_every_resource_is_added_while_not_all_children_can_be_listed(kind: str)
     error = ApiError(status=500, reason="InternalError", message="etcd")
     log = resynced(MemoryKube(objects=cluster(*FAMILY).objects, refuse={f"list {kind}": error}))
     assert log == [(0, EDIT), (0, None), (100, EDIT), (100, None), (200, EDIT), (200, None)]
+
+
+@pytest.mark.parametrize(
+    ("begin_at_s", "lists_at_s"),
+    [
+        ((), [0, 100, 200]),
+        ((1.0,), [0, 11, 100, 200]),
+        ((1.0, 3.0), [0, 11, 21, 100, 200]),
+        ((1.0, 12.0), [0, 11, 22, 100, 200]),
+        ((95.0,), [0, 100, 200]),
+        ((150.0,), [0, 100, 160, 200]),
+    ],
+)
+def test_soon_after_the_watches_began_a_list_finds_what_went_before(
+    begin_at_s: tuple[float, ...], lists_at_s: list[float]
+) -> None:
+    async def main() -> list[float]:
+        times = list[float]()
+        await resync_for(250.0, MemoryKube(), on_complete=lambda _: times.append(now()), begin_at_s=begin_at_s)
+        return times
+
+    assert run_virtual(main) == lists_at_s
 
 
 def shown_by_lists(kube: MemoryKube) -> list[bool]:
