@@ -13,6 +13,7 @@ from apiserver.operator_process import Operator, operator
 from faults.invariants import CHECKS
 from faults.scene import Scene, scene
 from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.kinds import EVENTS
 from localcluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.timeout(1500)
@@ -73,5 +74,7 @@ async def test_a_rollout_ends_the_same_wherever_its_operator_is_killed(
         await stage.create(template=template)
         kubeconfig = proxy.write_kubeconfig(tmp_path / "kubeconfig")
         points = await rollouts_killed_one_write_later_each_time(stage, Killer(proxy), kubeconfig)
+        notes = [item.get("note", "") for item in await kube.list_all(EVENTS, stage.namespace)]
+    assert [note for note in notes if "was deleted" in note] == [], "nobody but the operator deleted anything"
     CHECKS["an operator killed after a write"] += points
     assert points >= 5, "a rollout of so few writes was not one"

@@ -495,6 +495,7 @@ class Cluster:
             case LabelDeployment():
                 pass  # nobody here takes labels away
             case PostEvent():
+                assert "was deleted" not in action.message, "nobody here deletes a Service or a Deployment"
                 self.events.append(action)
             case _:
                 for pod in [pod for pod in self.pods if pod.uid == action.uid]:

@@ -6,12 +6,15 @@ condition; what is put back is answered by an Event that names who changed it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from imageedit_operator.core.actions import (
     Action,
     ApplyBudget,
     ApplyService,
+    CreateDeployment,
+    DeleteDeployment,
     LabelDeployment,
     PostEvent,
     ScaleDeployment,
@@ -58,9 +61,11 @@ def answer(resource: ImageEditDeployment, observed: Observed, spec_hash: str, co
 # | ScaleDeployment                      | spec.replicas                       | Warning PutBack |
 # | LabelDeployment                      | labels of ours                      | Warning PutBack |
 # | ApplyService over one that is there  | fields that we apply                | Warning PutBack |
+# | ApplyService where there is none     | all of it, by the next table        | Warning PutBack |
 # | ApplyBudget over one that is there   | fields that we apply                | Warning PutBack |
+# | CreateDeployment                     | all of it, by the table after that  | Warning PutBack |
 # | other                                | any                                 | none            |
-def put_back(observed: Observed, actions: Iterable[Action]) -> tuple[PostEvent, ...]:
+def put_back(observed: Observed, actions: Sequence[Action]) -> tuple[PostEvent, ...]:
     """Events for changes of others that these actions undo."""
     found = []
     for action in actions:
@@ -76,9 +81,44 @@ def put_back(observed: Observed, actions: Iterable[Action]) -> tuple[PostEvent, 
                 found.append(_undone("Deployment", name, (f"the labels {', '.join(sorted(labels))}",)))
             case ApplyService(manifest=manifest) if action.uid and observed.service_changed:
                 found.append(_undone("Service", manifest["metadata"]["name"], observed.service_changed))
+            case ApplyService(manifest=manifest) if _service_was_taken(observed):
+                found.append(f"Service {manifest['metadata']['name']} was deleted and is made anew")
+            case CreateDeployment(manifest=manifest) if _deployment_was_taken(manifest, observed, actions):
+                found.append(
+                    f"Deployment {manifest['metadata']['name']} was deleted and is made anew: "
+                    "to replace its pods, set imageedit.dev/restarted-at instead"
+                )
             case ApplyBudget(manifest=manifest) if action.uid and _budget_changed(observed):
                 found.append(_undone("PodDisruptionBudget", manifest["metadata"]["name"], _budget_changed(observed)))
     return tuple(PostEvent(type="Warning", reason="PutBack", message=message) for message in found)
+
+
+# | a Service that is to be written                            | was deleted by others                             |
+# | is there                                                   | no                                                |
+# | is not, and the stored status names no revision            | no: perhaps it is the first one                   |
+# | is not, and the stored status names one                    | yes: a Service comes before the first Deployment, |
+# |                                                            | and the operator deletes none                     |
+def _service_was_taken(observed: Observed) -> bool:
+    return not observed.service_exists and bool(observed.status.get("revisions"))
+
+
+# The operator deletes a Deployment only at no replicas and without pods: outside the history, or to write it anew.
+# First that fits.
+# | a Deployment that is to be made                              | was deleted by others                          |
+# | the stored status does not name its revision                 | no: it is the first one, or went with history  |
+# | this plan deletes it                                         | no: it is written anew                         |
+# | pods of it are there                                         | yes                                            |
+# | the stored status wants its revision, and counts pods of it  | yes                                            |
+# | else                                                         | nobody knows: an operator may have died, or    |
+# |                                                              | been refused, while it wrote it anew           |
+def _deployment_was_taken(manifest: Mapping[str, Any], observed: Observed, actions: Sequence[Action]) -> bool:
+    hash_, status = manifest["metadata"]["labels"]["imageedit.dev/revision"], observed.status
+    if all(entry.get("hash") != hash_ for entry in status.get("revisions", ())):
+        return False
+    if any(isinstance(one, DeleteDeployment) and one.name == manifest["metadata"]["name"] for one in actions):
+        return False
+    counted = status.get("updatedReplicas", 0) if status.get("updateRevision") == hash_ else 0
+    return counted > 0 or any(pod.revision_hash == hash_ for pod in observed.pods)
 
 
 def _undone(kind: str, name: str, changed: tuple[str, ...]) -> str:
