@@ -164,9 +164,13 @@ def test_pods_without_a_node_are_not_said_to_load_the_model() -> None:
     assert (said["reason"], said["message"]) == ("Starting", "pods wait to be placed on nodes")
 
 
-def test_a_scheduler_that_gives_no_reason_is_told_so() -> None:
-    said = built(situation(**MOVING, unschedulable=pending_pod("p", unschedulable_message="")))["Progressing"]
-    assert said["message"] == "pod p: the scheduler finds no node for it, and does not say why"
+@pytest.mark.parametrize(("still", "kind"), [(False, "Progressing"), (True, "RolloutStuck")])
+def test_a_pod_that_no_node_takes_names_the_labels_it_asks_of_a_node(still: bool, kind: str) -> None:
+    found = situation(**MOVING, proven=False, still=still, unschedulable=NO_NODE, node_labels={"npu": "910b"})
+    assert built(found)[kind]["message"].startswith(
+        "pod p: the scheduler says: node(s) didn't match Pod's node affinity/selector; "
+        "no node has the labels npu=910b of spec.accelerator.nodeSelector"
+    )
 
 
 @pytest.mark.parametrize(("strategy", "words"), [("Surge", "only once it has one"), ("Auto", "free a card")])

@@ -425,6 +425,15 @@ def test_a_pod_that_lacks_a_volume_takes_no_part_in_whose_card_is_handed_over() 
     assert find(planned(seen).status, "WaitingForCard")["reason"] == "CardHandedOver"
 
 
+def test_a_pod_that_fits_no_nodes_labels_names_those_of_the_spec() -> None:
+    wanting = resource(accelerator={"nodeSelector": {"npu": "910b"}})
+    hash_ = revision_hash(wanting)
+    words = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+    stuck = pending_pod("p", revision_hash=hash_, unschedulable_message=words)
+    said = find(planned(observed(deployments=(deployment(1, hash_),), pods=(stuck,)), wanting).status, "Progressing")
+    assert "no node has the labels npu=910b of spec.accelerator.nodeSelector" in said["message"]
+
+
 def test_an_old_pod_without_a_card_is_told_while_the_rollout_is_paused() -> None:
     before = rest_status(lastGoodRevision="old", currentRevision="old")
     grows = (serving_pod("o", revision_hash="old"), pending_pod("p", revision_hash="old"))

@@ -111,9 +111,15 @@ def test_a_failed_job_says_what_its_newest_pod_said_last(pods: list[Manifest], s
     assert parse_job(job(Failed="too many"), pods, owner_uid=RESOURCE_UID).message == said
 
 
-UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+UNSCHEDULABLE = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "Unschedulable",
+    "message": "0/1 nodes are available: 1 Too many pods.",
+}
 NOT_FOUND = 'persistentvolumeclaim "copies" not found'
 NO_CLAIM = {**UNSCHEDULABLE, "message": f"0/1 nodes are available: {NOT_FOUND}."}
+TOO_MANY = "the nodes run as many pods as their kubelets take: let some end, or add a node"
 NO_IMAGE = "its image cannot be pulled; check spec.server.image and the node's access to its registry"
 
 
@@ -125,7 +131,7 @@ NO_IMAGE = "its image cannot be pulled; check spec.server.image and the node's a
         ({"state": {"waiting": {"reason": "CreateContainerError", "message": "y"}}}, "CreateContainerError: y"),
         ({"state": {"waiting": {"reason": "ContainerCreating"}}}, ""),
         ({"state": {"running": {}}}, ""),
-        ({"conditions": [UNSCHEDULABLE], "containerStatuses": []}, "Unschedulable: 0/1 nodes"),
+        ({"conditions": [UNSCHEDULABLE], "containerStatuses": []}, f"Unschedulable: Too many pods; {TOO_MANY}"),
         ({"conditions": [NO_CLAIM], "containerStatuses": []}, f"VolumeNotReady: {NOT_FOUND}; {CLAIM_ADVICE}"),
         ({"conditions": [{"type": "PodScheduled", "status": "True"}]}, ""),
     ],

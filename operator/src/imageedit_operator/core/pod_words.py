@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from imageedit_operator.core.observed_pod import ObservedPod
+from imageedit_operator.core.place_advice import next_steps, short
 
 MOST_NAMED = 3
 """Holders of cards that a message names."""
@@ -25,10 +26,12 @@ def _named(holders: Sequence[str]) -> str:
     return f"{named[0]} holds" if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]} hold"
 
 
-def place_words(pod: ObservedPod) -> str:
-    """Why a pod finds no node, as far as the scheduler says."""
-    words = pod.unschedulable_message or "the scheduler finds no node for it, and does not say why"
-    return f"pod {pod.name}: {words}"
+def place_words(pod: ObservedPod, labels: Mapping[str, str] | None = None) -> str:
+    """Why a pod finds no node, as far as the scheduler says, and what to do; `labels` are those it asks of a node."""
+    reasons = short(pod.unschedulable_message)
+    said = f"the scheduler says: {reasons}" if reasons else "the scheduler finds no node for it, and does not say why"
+    steps = next_steps(pod.unschedulable_message, pod=pod.name, claims=pod.claims, labels=labels)
+    return f"pod {pod.name}: {said}; {'; '.join(steps)}"
 
 
 def unbegun_words(pod: ObservedPod) -> str:

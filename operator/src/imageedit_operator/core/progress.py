@@ -55,6 +55,8 @@ class Situation:
     shrinking: bool
     decision: Decision | None
     """None without autoscaling."""
+    node_labels: Mapping[str, str] = field(default_factory=dict)
+    """Those that pods of the wanted revision ask of a node, where the spec is of that revision."""
     unbegun: ObservedPod | None = None
     """A pod of the wanted revision that has a node, and for a minute no container."""
     unmounted: ObservedPod | None = None
@@ -267,7 +269,7 @@ def _no_place(situation: Situation) -> Answer | None:
     pod = situation.unschedulable
     if pod is None:
         return None
-    return Answer(status=True, reason="Unschedulable", message=place_words(pod))
+    return Answer(status=True, reason="Unschedulable", message=place_words(pod, situation.node_labels))
 
 
 def _is_out_of_place(situation: Situation) -> bool:

@@ -79,6 +79,7 @@ def read(
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
         decision=decision,
         unbegun=next((pod for pod in live if _is_unbegun(pod, now)), None),
+        node_labels=resource.accelerator.node_selector if goal.revision == spec_hash else {},
         scaled_by=resource.scaled_by,
         children=intact,
         degraded=degraded,

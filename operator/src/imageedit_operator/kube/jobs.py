@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from imageedit_operator.core.observed import ObservedJob
+from imageedit_operator.core.place_advice import next_steps, short
 from imageedit_operator.core.pods import CANNOT_START, CLAIM_ADVICE, IMAGE_PULL
 from imageedit_operator.core.prefetch_job import CONTAINER, COPY_LABEL, NODE, NODE_UID, POD_LABEL
 from imageedit_operator.core.resource import ImageEditDeployment
@@ -108,7 +109,10 @@ def _why_waits(pods: Sequence[Raw]) -> str:
     lacks = no_volume(words, claims_of(pods[-1]))
     if lacks:
         return f"VolumeNotReady: {lacks}; {CLAIM_ADVICE}"
-    return f"Unschedulable: {words}" if words else ""
+    if not words:
+        return ""
+    steps = next_steps(words, pod=pods[-1]["metadata"]["name"], claims=claims_of(pods[-1]))
+    return f"Unschedulable: {short(words)}; {'; '.join(steps)}"
 
 
 def _container_state(pod: Raw) -> Raw:
