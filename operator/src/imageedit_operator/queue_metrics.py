@@ -72,7 +72,10 @@ def combine(
     if bad:
         pod = bad[0].labels.get("instance", "?")
         # Without the value, which changes with each scrape and would be written to the status each time.
-        message = f"{bad[0].labels.get('__name__')} of {pod} is not a number of requests"
+        message = (
+            f"{bad[0].labels.get('__name__')} of {pod} is not a number of requests: "
+            "do rules or relabelling change the series?"
+        )
         return Unknown(reason="InvalidValue", message=message)
     waiting = {_identity(series): series.value for series in values if series.labels.get("__name__") == WAITING}
     running = {_identity(series): series.value for series in values if series.labels.get("__name__") == RUNNING}
@@ -110,7 +113,8 @@ async def query(
             return parse_vector(json.loads(await read_bounded(answer, longest_bytes)))
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         why = str(error) or f"no answer within {timeout_s:g} s"
-        return Unknown(reason="PrometheusUnreachable", message=f"{address} does not answer: {why}")
+        advice = "check spec.autoscaling.metrics.prometheus.address, and that the operator's pod reaches it"
+        return Unknown(reason="PrometheusUnreachable", message=f"{address} does not answer: {why}; {advice}")
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         return Unknown(
             reason="BadAnswer",

@@ -9,6 +9,7 @@ from unit.operator_core.builders import CARD
 def two_that_serve(hash_: str) -> Situation:
     """Two pods of the revision `hash_` are wanted, and both serve."""
     return Situation(
+        name="edit",
         wanted=2,
         hash=hash_,
         spec_hash=hash_,

@@ -173,10 +173,34 @@ def test_a_pod_that_no_node_takes_names_the_labels_it_asks_of_a_node(still: bool
     )
 
 
-@pytest.mark.parametrize(("strategy", "words"), [("Surge", "only once it has one"), ("Auto", "free a card")])
+FREE_ONE = "free a card, add a node or lower the replicas"
+LET_ONE = ", or set spec.rollout.strategy to Auto or InPlace: an old pod then gives its own"
+
+
+@pytest.mark.parametrize(("strategy", "words"), [("Surge", FREE_ONE + LET_ONE), ("Auto", FREE_ONE)])
 def test_only_with_strategy_surge_do_old_pods_keep_their_cards_to_the_end(strategy: str, words: str) -> None:
-    said = built(situation(**MOVING, rolling=True, mode="Surge", strategy=strategy, cardless=NO_CARD))["Progressing"]
-    assert words in said["message"]
+    found = situation(**MOVING, rolling=True, mode="Surge", strategy=strategy, cardless=NO_CARD, holders=("A",))
+    said = built(found)["Progressing"]
+    assert said["message"] == f"pod p waits for {CARD}, which A holds; {words}"
+
+
+@pytest.mark.parametrize(("warmup_s", "words"), [(None, ""), (35.4, ", which took about 35 s the last time")])
+def test_a_start_says_how_long_it_took_the_last_time(warmup_s: float | None, words: str) -> None:
+    said = built(situation(**MOVING, expected_warmup_s=warmup_s))["Progressing"]
+    assert said["message"] == f"pods load the model and warm every size{words}"
+
+
+def test_pods_that_leave_are_said_to_take_the_drain_timeout_at_most() -> None:
+    said = built(situation(**MOVING, shrinking=True))["Progressing"]
+    assert said["message"] == "pods finish what they accepted before they leave, for spec.rollout.drainTimeout at most"
+
+
+def test_a_rollout_that_stands_still_says_where_to_read_why() -> None:
+    said = built(situation(**MOVING, proven=False, still=True))["RolloutStuck"]
+    assert said["message"] == (
+        "nothing has moved for the progress deadline, and no pod says why: read the events, "
+        "kubectl describe deployments,replicasets,pods -l imageedit.dev/deployment=edit"
+    )
 
 
 def test_a_rollout_that_is_to_take_an_old_pods_card_does_not_promise_a_surge() -> None:

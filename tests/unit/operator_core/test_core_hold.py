@@ -20,6 +20,7 @@ TIMED = Rollout(canary=Canary(pods=2, hold_s=600.0))
 
 def found(rollout: Rollout, **changes: Any) -> Hold | None:
     arguments: dict[str, Any] = {
+        "name": "edit",
         "target": NEW,
         "good": False,
         "replaces": True,
@@ -79,12 +80,21 @@ def test_a_canary_leaves_room_for_the_old_revision(pods: int | None, wanted: int
 @pytest.mark.parametrize(
     ("rollout", "record", "words"),
     [
-        (CANARY, None, "until kubectl imageedit promote, or the annotation imageedit.dev/promoted-revision: new"),
-        (TIMED, None, "for rollout.canary.hold once they are warm"),
-        (TIMED, held_for(0), "until 1970-01-01T02:56:40Z"),
+        (CANARY, None, "until kubectl imageedit promote edit, or the annotation imageedit.dev/promoted-revision: new"),
+        (TIMED, None, "for rollout.canary.hold once they are warm; kubectl imageedit promote edit goes on at once"),
+        (TIMED, held_for(0), "until 1970-01-01T02:56:40Z; kubectl imageedit promote edit goes on at once"),
     ],
 )
 def test_a_canary_says_how_long_it_holds(rollout: Rollout, record: Record | None, words: str) -> None:
     held = found(rollout, record=record)
     assert held is not None
     assert held.message == f"holds at 2 of revision new {words}"
+
+
+def test_a_pause_says_how_to_go_on() -> None:
+    held = found(PAUSED)
+    assert held is not None
+    assert held.message == (
+        "spec.rollout.paused is set: no pod is replaced until kubectl imageedit resume edit, or paused: false; "
+        "the number of pods still follows"
+    )

@@ -697,7 +697,9 @@ def test_an_invalid_spec_keeps_the_figures_of_what_serves() -> None:
     made = statuses.invalid("spec.replicas: must be a whole number", before, generation=9, now=NOW)
     by_type = {item["type"]: item for item in made["conditions"]}
     assert by_type["Ready"]["reason"] == by_type["Progressing"]["reason"] == "InvalidSpec"
-    assert by_type["Ready"]["message"] == "spec.replicas: must be a whole number"
+    assert by_type["Ready"]["message"] == (
+        "spec.replicas: must be a whole number; correct it: what serves is left alone until then"
+    )
     assert by_type["Available"]["status"] == "True"
     assert made["readyReplicas"] == 2
     assert made["observedGeneration"] == 9
@@ -716,5 +718,8 @@ def test_a_refused_write_is_said_where_the_pods_do_not_say_otherwise(serves: boo
     made = statuses.refused("exceeded quota", before, {}, generation=3, now=NOW)
     found = {item["type"]: item["reason"] for item in made["conditions"]}
     assert {kind: found[kind] for kind in said} == said
+    assert find(made, "Degraded")["message"] == (
+        "exceeded quota; change what refuses it, or the field that it names: it is tried again at least every 2 minutes"
+    )
     assert [item["type"] for item in made["conditions"]] == [item["type"] for item in before["conditions"]]
     assert statuses.refused("exceeded quota", before, made, generation=3, now=NOW + 99) == made

@@ -42,6 +42,10 @@ def test_another_refusal_is_quoted() -> None:
     said = refusals.of(group(QUOTA))
     assert said is not None
     assert "exceeded quota: cards, requested: 1" in said.message
+    assert said.message.endswith(
+        "; raise the quota or change the policy that it names, or lower spec.replicas: "
+        "its ReplicaSet tries again by itself"
+    )
 
 
 @pytest.mark.parametrize(("said", "stops"), [(NO_CLASS, True), (QUOTA, False)])

@@ -200,7 +200,7 @@ async def test_silence_is_unreachable() -> None:
         released.set()
     assert unknown(answer) == "PrometheusUnreachable"
     assert isinstance(answer, Unknown)
-    assert "no answer within 0.05 s" in answer.message
+    assert "no answer within 0.05 s; check spec.autoscaling.metrics.prometheus.address" in answer.message
 
 
 async def test_an_address_that_is_none_is_unreachable() -> None:

@@ -42,6 +42,7 @@ class Hold:
 def find(
     rollout: Rollout,
     *,
+    name: str,
     target: str,
     good: bool,
     replaces: bool,
@@ -51,7 +52,7 @@ def find(
     wanted: int,
     now: float,
 ) -> Hold | None:
-    """What holds the rollout to `target`.
+    """What holds the rollout of the resource `name` to `target`.
 
     `good` says that the target was complete before, `replaces` that older pods are there, `prefetching` what is
     said of copies that are not there yet, empty when all are.
@@ -59,7 +60,8 @@ def find(
     if wanted == 0 or (not replaces and good):
         return None
     if rollout.paused:
-        words = "rollout.paused is set: no pod is replaced until it is false; the number of pods still follows"
+        on = f"kubectl imageedit resume {name}, or paused: false"
+        words = f"spec.rollout.paused is set: no pod is replaced until {on}; the number of pods still follows"
         return Hold(reason="Paused", message=words)
     if prefetching:
         return Hold(reason="Prefetching", message=prefetching)
@@ -69,11 +71,12 @@ def find(
     since = record.held_since if record is not None and record.revision == target else None
     if since is not None and canary.hold_s is not None and now - since >= canary.hold_s:
         return None
-    words = f"holds at {canary.pods} of revision {target} "
+    promote = f"kubectl imageedit promote {name}"
     if canary.hold_s is None:
-        words += f"until kubectl imageedit promote, or the annotation imageedit.dev/promoted-revision: {target}"
+        until = f"until {promote}, or the annotation imageedit.dev/promoted-revision: {target}"
     elif since is None:
-        words += "for rollout.canary.hold once they are warm"
+        until = f"for rollout.canary.hold once they are warm; {promote} goes on at once"
     else:
-        words += f"until {timestamp(since + canary.hold_s)}"
+        until = f"until {timestamp(since + canary.hold_s)}; {promote} goes on at once"
+    words = f"holds at {canary.pods} of revision {target} {until}"
     return Hold(reason="CanaryHold", message=words, pods=canary.pods)

@@ -105,6 +105,7 @@ def at(resource: ImageEditDeployment, observed: Observed, scaling: Memory, now: 
     before = record.read(observed.status)
     held = hold.find(
         resource.rollout,
+        name=resource.name,
         target=goal.revision,
         good=goal.revision == good,
         replaces=pods is not None and bool(pods.old),

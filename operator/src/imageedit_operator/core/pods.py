@@ -24,7 +24,7 @@ EXIT_REASONS = frozenset(
 
 ADVICE = {
     "ImagePull": "check spec.server.image and the node's access to its registry",
-    "ContainerCannotStart": "read the message above; a volume or a setting of the pod is wrong",
+    "ContainerCannotStart": "correct what is named, in spec.server, spec.accelerator or spec.template",
     "VolumeNotReady": "the claim must be bound and its volume reachable, the folder must be on the pod's node",
     "CrashLoop": "read the pod's log with kubectl logs --previous",
     "OutOfMemory": "raise the memory limit in spec.server.resources; loading takes about the size of the checkpoint",

@@ -20,6 +20,8 @@ from imageedit_operator.core.unplaced import could_get_room
 class Situation:
     """What the conditions are derived from."""
 
+    name: str
+    """Of the resource."""
     wanted: int
     hash: str
     """The revision that the pods go to."""
@@ -138,22 +140,19 @@ def progressing(  # noqa: PLR0911, PLR0912 - one return a row
     if situation.rolling and no_place is not None and _is_out_of_place(situation):
         return no_place
     if situation.rolling and situation.mode == "Surge" and situation.cardless is not None and not situation.handed:
-        auto = situation.strategy == "Auto"
-        return Answer(
-            status=True,
-            reason="WaitingForCard",
-            message=card_words(situation.cardless, situation.resource_name, situation.holders) if auto else _WAITS,
-        )
+        words = card_words(situation.cardless, situation.resource_name, situation.holders)
+        words += "" if situation.strategy == "Auto" else _OR_ANOTHER_STRATEGY
+        return Answer(status=True, reason="WaitingForCard", message=words)
     if situation.rolling:
         return Answer(status=True, reason="RollingOut", message=_towards(situation))
     if no_place is not None:
         return no_place
     if situation.shrinking:
-        return Answer(status=True, reason="ScalingDown", message="pods finish what they accepted before they leave")
+        words = "pods finish what they accepted before they leave, for spec.rollout.drainTimeout at most"
+        return Answer(status=True, reason="ScalingDown", message=words)
     if situation.unbegun is not None:
         return Answer(status=True, reason="Starting", message=unbegun_words(situation.unbegun))
-    words = "pods load the model and warm every size" if situation.placed else "pods wait to be placed on nodes"
-    return Answer(status=True, reason="Starting", message=words)
+    return Answer(status=True, reason="Starting", message=_starting(situation))
 
 
 # | first that fits                                        | status | reason                                       |
@@ -181,9 +180,21 @@ def rollout_stuck(situation: Situation) -> Answer:  # noqa: PLR0911 - one return
     if situation.still and situation.unmounted is not None:
         return _not_mounted(situation.unmounted)
     if situation.still:
-        words = "nothing has moved for the progress deadline; read the events of the pods and of their Deployment"
+        words = (
+            "nothing has moved for the progress deadline, and no pod says why: read the events, "
+            f"kubectl describe deployments,replicasets,pods -l imageedit.dev/deployment={situation.name}"
+        )
         return Answer(status=True, reason="NoProgress", message=words)
     return Answer(status=False, reason="Moving", message=_MOVES)
+
+
+def _starting(situation: Situation) -> str:
+    if not situation.placed:
+        return "pods wait to be placed on nodes"
+    last_s = situation.expected_warmup_s
+    return "pods load the model and warm every size" + (
+        "" if last_s is None else f", which took about {last_s:.0f} s the last time"
+    )
 
 
 def _not_mounted(pod: ObservedPod) -> Answer:
@@ -206,7 +217,7 @@ def _complete(situation: Situation) -> Answer:
 
 _RETRY = "change the spec, or the annotation imageedit.dev/restarted-at, to try again"
 
-_WAITS = "the replacement waits for a card; an old pod gives way only once it has one, or with strategy InPlace"
+_OR_ANOTHER_STRATEGY = ", or set spec.rollout.strategy to Auto or InPlace: an old pod then gives its own"
 
 _MOVES = "the rollout moves, or has waited for less than its progress deadline"
 

@@ -32,7 +32,10 @@ def of(group: Group) -> Trouble | None:
         )
         message = f"the cluster has no RuntimeClass {found.group(1)}, so no pod is created; {advice}"
         return Trouble(reason="RuntimeClassMissing", message=message)
-    message = f"no pod of Deployment {deployment.name} is created: {said}; its ReplicaSet tries again by itself"
+    advice = "raise the quota or change the policy that it names, or lower spec.replicas"
+    message = (
+        f"no pod of Deployment {deployment.name} is created: {said}; {advice}: its ReplicaSet tries again by itself"
+    )
     return Trouble(reason="FailedCreate", message=message)
 
 

@@ -53,6 +53,7 @@ def read(
     rolling = not complete and _rolls(fleet, previous, goal.revision, served=str(served), wanted=wanted)
     announced = find(previous, "Progressing").get("reason") == "PlannedReplacement"
     return Situation(
+        name=resource.name,
         wanted=wanted,
         hash=goal.revision,
         spec_hash=spec_hash,

@@ -74,7 +74,8 @@ def build(situation: Situation, facts: Facts, previous: Mapping[str, Any], *, no
 
 def invalid(message: str, previous: Mapping[str, Any], *, generation: int, now: float) -> dict[str, Any]:
     """The status of a resource that cannot be read; what serves is left alone, so its figures stay."""
-    answer = Answer(status=False, reason="InvalidSpec", message=message)
+    words = f"{message}; correct it: what serves is left alone until then"
+    answer = Answer(status=False, reason="InvalidSpec", message=words)
     said = {kind: conditions.written(kind, answer, previous, generation=generation, now=now) for kind in _INVALID_SAYS}
     said["Degraded"] = _degraded(answer, previous, generation=generation, now=now)
     return {
@@ -87,6 +88,7 @@ def invalid(message: str, previous: Mapping[str, Any], *, generation: int, now: 
 
 _INVALID_SAYS = ("Ready", "Progressing")
 LONGEST_REFUSAL = 4000
+_REFUSAL_ADVICE = "change what refuses it, or the field that it names: it is tried again at least every 2 minutes"
 
 
 # | condition        | in the plan's status | after a refused write      |
@@ -99,7 +101,8 @@ def refused(
     message: str, wanted: Mapping[str, Any], previous: Mapping[str, Any], *, generation: int, now: float
 ) -> dict[str, Any]:
     """The status of a plan that the apiserver did not let through, in the apiserver's own words."""
-    answer = Answer(status=False, reason="WriteRefused", message=message[:LONGEST_REFUSAL])
+    words = f"{message[:LONGEST_REFUSAL].strip().rstrip('.')}; {_REFUSAL_ADVICE}"
+    answer = Answer(status=False, reason="WriteRefused", message=words)
     bad = [kind for kind in ("Available", "Ready") if find(wanted, kind).get("status") != "True"]
     said = {
         kind: conditions.written(kind, answer, previous, generation=generation, now=now)

@@ -84,7 +84,7 @@ def _usable(sample: Known[QueueSample] | Unknown, spec: Autoscaling) -> QueueSam
     total = sample.value.waiting + sample.value.running
     numbers = (sample.value.waiting, sample.value.running, float(sample.value.pods))
     if not all(math.isfinite(number) and number >= 0 for number in numbers) or total > ABSURD_REQUESTS:
-        return Unknown(reason="InvalidValue", message="Prometheus answered with a number that cannot be a queue")
+        return Unknown(reason="InvalidValue", message=_NO_QUEUE)
     if not 0 <= sample.age_s <= spec.max_age_s:
         message = f"the last sample is older than maxAge ({spec.max_age_s:g} s); is Prometheus scraping?"
         return Unknown(reason="Stale", message=message)
@@ -106,7 +106,7 @@ def _up(held: int, bounded: int, want: int, spec: Autoscaling, *, card_limit: in
     # minReplicas is the user's own word and is not cut; what has no card waits, and a condition says so.
     within_cards = bounded if card_limit is None else max(held, min(bounded, card_limit))
     if within_cards < bounded:
-        message = "the queue asks for more pods than cards are free"
+        message = "the queue asks for more pods than cards are free: free a card, add a node, or lower maxReplicas"
         return _known(within_cards, (said, f"cards allow {within_cards}"), "CardsExhausted", message, limited=True)
     if want > spec.max_replicas:
         return _known(bounded, (said, f"maxReplicas allows {bounded}"), "AtMaximum", _AT_MAXIMUM, limited=True)
@@ -130,6 +130,7 @@ def _down(memory: Memory, held: int, spec: Autoscaling, said: str, *, partial: b
     return _known(desired, (said, f"at most {desired} were wanted during the last {spec.hold_s:g} s"), "QueueDepth", "")
 
 
+_NO_QUEUE = "Prometheus answered with a number that cannot be a queue: do rules or relabelling change the series?"
 _AT_MAXIMUM = "the queue asks for more than maxReplicas"
 
 
