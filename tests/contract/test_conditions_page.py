@@ -32,7 +32,7 @@ THEN = "2026-11-30T03:00:00Z"
 PART = PAGE.read_text().split("### Conditions")[1].split("| reason | meaning")[0]
 EXAMPLES = dict(re.findall(r"^#### `(\w+)`\n(.*?)(?=^####|\Z)", PART, flags=re.M | re.S))
 
-REST = replace(two_that_serve(NEW), expected_drain_s=4.0, expected_warmup_s=42.0)
+REST = replace(two_that_serve(NEW), expected_drain_s=5.0, expected_handover_s=6.0, expected_warmup_s=42.0)
 """Two pods of one revision serve."""
 
 WAITS = replace(
@@ -89,7 +89,7 @@ EDITED = Observed(
 SHOWN: dict[str, Situation] = {
     "Available": REST,
     "Ready": REST,
-    "Progressing": replace(REST, complete=False, serving=0, rolling=True, mode="InPlace", outage=True),
+    "Progressing": replace(REST, complete=False, serving=0, rolling=True, mode="InPlace", outage=True, placed=False),
     "Degraded": replace(REST, degraded=SICK),
     "RolloutStuck": replace(REST, hash=OLD, failure=Failure(revision=NEW, reason=FAULT.reason, message=FAULT.message)),
     "WaitingForCard": replace(REST, complete=False, cardless=WAITS, holders=("pod lab/notebook-0",)),

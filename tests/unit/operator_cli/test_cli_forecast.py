@@ -8,8 +8,10 @@ import pytest
 
 from imageedit_operator.cli.forecast import Forecast, forecast
 from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.next_look import DARK_S
 from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.outage import PROPAGATION_S, handover_s
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import revision_hash
 from unit.operator_cli.builders import CARD, NOW
@@ -66,6 +68,13 @@ def test_one_pod_without_a_free_card_is_an_outage_of_drain_and_warm_up() -> None
     assert seen.outage_s is not None
     assert WARMUP_S + 40 <= seen.outage_s <= WARMUP_S + 40 + 30
     assert seen.fewest_warm == 0
+
+
+def test_an_idle_pod_without_a_free_card_is_an_outage_as_long_as_the_condition_says() -> None:
+    said = PROPAGATION_S + handover_s(()) + WARMUP_S
+    seen = went(free=0, busy=0)
+    assert seen.outage_s is not None
+    assert said <= seen.outage_s <= said + 4 * DARK_S
 
 
 def test_several_pods_without_a_free_card_change_one_after_the_other() -> None:

@@ -17,7 +17,11 @@ from unit.operator_core.builders import CARD, HASH, OLD, pending_pod, serving_po
 from unit.operator_core.situations import two_that_serve
 
 NOW = 1_000_000.0
-ABOUT = "about 39 s without a warm pod (4 s to drain, 35 s to start)"
+ABOUT = "about 46 s without a warm pod (5 s to drain, 6 s to hand its place over, 35 s to start)"
+UNKNOWN = (
+    "about 11 s and a warm-up without a warm pod "
+    "(5 s to drain, 6 s to hand its place over; no warm-up was measured yet)"
+)
 THEN = "2026-01-01T00:00:00Z"
 CRASH = Trouble(reason="ModelMissing", message="pod p: no checkpoint; check spec.model.source")
 GOOD = Decision(desired=2, reasons=(), metrics_ok=True, reason="QueueDepth", message="", active=True)
@@ -295,14 +299,14 @@ def test_a_stopped_rollout_says_that_the_old_revision_serves_on() -> None:
     ("length", "strategy", "words"),
     [
         (35.4, "Auto", f"{ABOUT}, because no card is free"),
-        (None, "Auto", "a time that is not known yet without a warm pod, because no card is free"),
+        (None, "Auto", f"{UNKNOWN}, because no card is free"),
         (35.4, "InPlace", f"{ABOUT}, because the strategy is InPlace"),
         (35.4, "Recreate", f"{ABOUT}, because the strategy is Recreate"),
     ],
 )
 def test_a_planned_outage_is_announced_with_its_length(length: float | None, strategy: str, words: str) -> None:
-    expected = {"expected_drain_s": 4.0, "expected_warmup_s": length}
-    found = situation(complete=False, rolling=True, outage=True, strategy=strategy, **expected)
+    expected = {"expected_drain_s": 5.0, "expected_handover_s": 6.0, "expected_warmup_s": length}
+    found = situation(complete=False, rolling=True, outage=True, strategy=strategy, placed=False, **expected)
     assert built(found)["Progressing"]["message"] == f"planned replacement: {words}"
 
 

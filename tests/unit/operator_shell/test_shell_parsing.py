@@ -117,6 +117,12 @@ def test_a_pod_has_the_time_of_its_node_and_the_cards_that_it_asks_for() -> None
     assert (parsed.scheduled_at, parsed.cards) == (T0, {"huawei.com/Ascend910": 2})
 
 
+@pytest.mark.parametrize(("status", "at"), [("True", T0), ("False", 0.0)])
+def test_a_pod_has_the_time_at_which_its_volumes_and_network_were_there(status: str, at: float) -> None:
+    prepared = {"type": "PodReadyToStartContainers", "status": status, "lastTransitionTime": "2026-11-30T03:00:00Z"}
+    assert parse_pod(pod(conditions=[prepared])).prepared_at == at
+
+
 def test_a_running_pod_has_its_container_and_its_place() -> None:
     parsed = parse_pod(pod())
     assert (parsed.node, parsed.ip, parsed.phase, parsed.created_at) == ("node-1", "10.0.0.7", "Running", T0)

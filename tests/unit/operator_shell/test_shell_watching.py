@@ -214,6 +214,7 @@ POD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         pod(metadata={"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-1"}}),
     ),
     "scheduled_at": (pod(), pod(conditions=condition("PodScheduled", "True", **SINCE))),
+    "prepared_at": (pod(), pod(conditions=condition("PodReadyToStartContainers", "True", **SINCE))),
     "cards": (pod(), pod(spec=ASKS)),
     "held_cards": (pod(), pod(metadata={"annotations": {"huawei.com/AscendReal": "Ascend910-1"}})),
     "unhealthy_cards": (pod(), pod(containerStatuses=container(allocatedResourcesStatus=SICK))),

@@ -17,14 +17,13 @@ from imageedit_operator.core.actions import (
     ScaleDeployment,
     SetGate,
 )
+from imageedit_operator.core.next_look import DARK_S, MOVING_S
 from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.pods import DRAINING
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.stored import find
 
-STEP_S = 2.0
-"""Between two looks while something moves, as the operator itself does."""
 QUIET_STEP_S = 10.0
 PATIENCE_S = 300.0
 """Beyond the drain timeout: no grace time of the plan is longer, so what has not moved by then waits for somebody."""
@@ -105,17 +104,19 @@ def forecast(resource: ImageEditDeployment, observed: Observed, *, warmup_s: flo
 
 
 # | what goes on                                | next look                 |
-# | something moves                             | 2 s                       |
+# | something moves, and no pod is warm         | 0.5 s, as the operator    |
+# | something moves                             | 2 s, as the operator      |
 # | a pod warms or drains, none waits for a card| when it is done           |
 # | a pod waits for a card                      | 10 s, or sooner when done |
 # | nothing                                     | 10 s                      |
 def _wait_s(model: Model, *, moves: bool) -> float:
+    step_s = MOVING_S if model.serving else DARK_S
     if moves:
-        return STEP_S
+        return step_s
     due = model.next_due()
     if due is None:
         return QUIET_STEP_S
-    done_s = max(STEP_S, due - model.now)
+    done_s = max(step_s, due - model.now)
     return min(QUIET_STEP_S, done_s) if model.waiting else done_s
 
 

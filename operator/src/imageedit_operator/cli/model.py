@@ -28,17 +28,14 @@ from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedJob
 from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
+from imageedit_operator.core.outage import GONE_S, PROPAGATION_S, handover_s, work_s
 from imageedit_operator.core.pods import holds_card, is_active, is_serving
 from imageedit_operator.core.prefetch_job import COPY_LABEL, NODE_UID
 from imageedit_operator.core.resource import ImageEditDeployment
-from imageedit_operator.core.situation import work_s
 from imageedit_operator.core.unplaced import could_get_room, seeks
 
 SOME_NODE = "of a new pod"
 """Stands for the node that a pod gets, where nobody may know them."""
-
-GONE_AFTER_S = 2.0
-"""From the deletion of an idle pod until its card is free."""
 
 
 _NO_BUDGETS = Unknown(reason="NotAsked", message="nobody evicts anything in a forecast")
@@ -78,7 +75,7 @@ class Model:
                 self._without[pod.revision_hash] = pod.unschedulable_message
         for pod in self.pods.values():
             if pod.terminating:
-                self._gone_at[pod.uid] = self.now + GONE_AFTER_S
+                self._gone_at[pod.uid] = self.now + GONE_S
             elif pod.node and not is_serving(pod):
                 self._warm_at[pod.uid] = self.now + self.warmup_s
         if isinstance(self.observed.cards, Known):
@@ -193,13 +190,14 @@ class Model:
     def _drain(self, pod: ObservedPod) -> None:
         if isinstance(pod.report, Unknown):
             return  # nobody hears when it has finished: the plan waits for the drain timeout
-        report = replace(pod.report.value, draining=True, accepting=False)
-        self._idle_at.setdefault(pod.uid, self.now + work_s(pod, self.resource.rollout.drain_timeout_s))
+        report = replace(pod.report.value, draining=True)
+        busy_s = work_s(pod, self.resource.rollout.drain_timeout_s)
+        self._idle_at.setdefault(pod.uid, self.now + max(PROPAGATION_S if report.warm else 0.0, busy_s))
         self.pods[pod.uid] = replace(pod, report=Known(value=report))
 
     def _terminate(self, pod: ObservedPod) -> None:
         self.pods[pod.uid] = replace(pod, terminating=True, ready=False)
-        self._gone_at.setdefault(pod.uid, self.now + GONE_AFTER_S)
+        self._gone_at.setdefault(pod.uid, self.now + GONE_S)
 
     def _replica_set(self, deployment: ObservedDeployment) -> None:
         mine = [
@@ -234,7 +232,7 @@ class Model:
         if words:
             since = pod.unschedulable_since or self.now
             return replace(pod, unschedulable=True, unschedulable_since=since, unschedulable_message=words)
-        self._warm_at[pod.uid] = self.now + self.warmup_s
+        self._warm_at[pod.uid] = self.now + handover_s(self.observed.pods) - GONE_S + self.warmup_s
         placed = replace(pod, node=self._node(), unschedulable=False, unschedulable_message="", scheduled_at=self.now)
         self.pods[pod.uid] = placed  # the next one in this look sees its card taken
         return placed
@@ -263,7 +261,7 @@ class Model:
         if at is not None and not (isinstance(pod.report, Known) and pod.report.value.warm and pod.started):
             pod = self._started(pod, warm=at <= self.now)
         if self._idle_at.get(pod.uid, self.now + 1) <= self.now and isinstance(pod.report, Known):
-            pod = replace(pod, report=Known(value=replace(pod.report.value, running=0, waiting=0)))
+            pod = replace(pod, report=Known(value=replace(pod.report.value, accepting=False, running=0, waiting=0)))
         warm = is_serving(pod) or (isinstance(pod.report, Known) and pod.report.value.warm)
         return replace(pod, ready=pod.gate is True and warm)
 

@@ -17,10 +17,10 @@ from imageedit_operator.core.actions import DeleteBudget
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed import Observed
+from imageedit_operator.core.outage import warmup_s as measured_warmup_s
 from imageedit_operator.core.pods import holds_card
 from imageedit_operator.core.resource import ImageEditDeployment, parse
 from imageedit_operator.core.revision import deployment_name, revision_hash
-from imageedit_operator.core.situation import expected_warmup_s
 
 ASSUMED_WARMUP_S = 600.0
 """Where no warm-up was measured yet: a large checkpoint from a network volume."""
@@ -101,7 +101,7 @@ def build(
     resource, status = parse(proposed), observed.status
     pods = wanted_pods(resource, observed)
     fixed = replace(resource, autoscaling=None, replicas=pods)
-    measured = expected_warmup_s(status, observed.pods)
+    measured = measured_warmup_s(status, observed.pods)
     warmup_s = ASSUMED_WARMUP_S if measured is None else measured
     seen = forecast(fixed, observed, warmup_s=warmup_s, now=now)
     hash_, before = revision_hash(resource), _revision_of(live)

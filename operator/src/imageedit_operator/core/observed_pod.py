@@ -77,6 +77,8 @@ class ObservedPod:
     deletion_cost: int = 0
     scheduled_at: float = 0.0
     """When it got its node; 0 when that is not known."""
+    prepared_at: float = 0.0
+    """When its volumes and its network were there; 0 when that is not known."""
     cards: Mapping[str, int] | None = None
     """Extended resources that it asks for; None when they are not known."""
     held_cards: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from imageedit_operator.core import outage
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.pod_words import card_words, lost_words, place_words, unbegun_words
@@ -43,6 +44,7 @@ class Situation:
     mode: str
     outage: bool
     expected_drain_s: float
+    expected_handover_s: float
     expected_warmup_s: float | None
     trouble: Trouble | None
     cardless: ObservedPod | None
@@ -240,16 +242,17 @@ def _planned(situation: Situation, previous: Mapping[str, Any]) -> Answer:
     if before.get("reason") == "PlannedReplacement" and situation.hash == towards:
         # Cards come free and warm-ups are measured while it lasts; what was announced stays.
         return Answer(status=True, reason="PlannedReplacement", message=str(before.get("message", "")))
-    drain_s, warmup_s = situation.expected_drain_s, situation.expected_warmup_s
-    about = "a time that is not known yet"
-    if warmup_s is not None:
-        about = f"about {drain_s + warmup_s:.0f} s"
+    length = outage.words(
+        drain=situation.expected_drain_s,
+        handover=situation.expected_handover_s,
+        warmup=situation.expected_warmup_s,
+        placed=situation.placed,
+    )
     because = f"the strategy is {situation.strategy}"
     if situation.strategy == "Auto":
         lacks_card = situation.cardless is not None or situation.unschedulable is None
         because = "no card is free" if lacks_card else "the new pod finds no other place"
-    parts = "" if warmup_s is None else f" ({drain_s:.0f} s to drain, {warmup_s:.0f} s to start)"
-    message = f"planned replacement: {about} without a warm pod{parts}, because {because}"
+    message = f"planned replacement: {length}, because {because}"
     return Answer(status=True, reason="PlannedReplacement", message=message)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from imageedit_operator.core import outage
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.known import Known, Unknown
@@ -67,8 +68,9 @@ def read(
         strategy=resource.rollout.strategy,
         mode=step.mode,
         outage=step.outage or (announced and rolling and serving == 0),
-        expected_drain_s=_expected_drain(fleet),
-        expected_warmup_s=expected_warmup_s(previous, ours),
+        expected_drain_s=outage.drain_s(fleet),
+        expected_handover_s=outage.handover_s(ours),
+        expected_warmup_s=outage.warmup_s(previous, ours),
         trouble=trouble,
         placed=any(pod.node for pod in live),
         cardless=cardless[0] if cardless else None,
@@ -128,32 +130,3 @@ def _is_unbegun(pod: ObservedPod, now: float) -> bool:
     """Longer on its node than a node needs to begin, and never with a container."""
     began = pod.started or pod.restarts > 0 or pod.last_exit_code is not None
     return pod.scheduled_at > 0 and now - pod.scheduled_at >= UNBEGUN_S and not began
-
-
-# | the old pods that serve                 | they drain for                                     |
-# | do not answer                           | the drain timeout at most                          |
-# | report what they work on                | that many edits of the slowest size, the same most |
-def _expected_drain(fleet: Fleet | None) -> float:
-    """Seconds until the slowest of the serving old pods has finished what it accepted."""
-    if fleet is None:
-        return 0.0
-    most_s = fleet.wanted.drain_timeout_s
-    return max((min(most_s, work_s(pod, most_s)) for pod in fleet.old_serving), default=0.0)
-
-
-def work_s(pod: ObservedPod, unknown_s: float) -> float:
-    """Seconds until the pod has finished what it accepted; `unknown_s` where it does not say."""
-    if not isinstance(pod.report, Known):
-        return unknown_s
-    report = pod.report.value
-    edits = report.running + report.waiting
-    return edits * max(report.edit_s_by_size.values(), default=unknown_s) if edits else 0.0
-
-
-def expected_warmup_s(previous: Mapping[str, Any], ours: Sequence[ObservedPod]) -> float | None:
-    """Seconds of a warm-up as the last one took; None where none was measured."""
-    last = previous.get("warmup", {}).get("lastSeconds")
-    if isinstance(last, int | float):
-        return float(last)
-    seen = [pod.report.value.warmup_s for pod in ours if isinstance(pod.report, Known) and pod.report.value.warm]
-    return max(seen, default=None)

@@ -178,11 +178,18 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         gate_since=epoch_s((gate or {}).get("lastTransitionTime")),
         deletion_cost=_deletion_cost(metadata),
         scheduled_at=epoch_s(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else 0.0,
+        prepared_at=_prepared_at(conditions),
         cards=requested_by(raw),
         held_cards=held_cards(raw),
         unhealthy_cards=unhealthy_cards(raw),
         report=report or Unknown(reason="NotAsked", message="the pod was not asked"),
     )
+
+
+def _prepared_at(conditions: Mapping[str, Raw]) -> float:
+    """Kubelets before 1.29 do not tell."""
+    prepared = conditions.get("PodReadyToStartContainers", {})
+    return epoch_s(prepared.get("lastTransitionTime")) if prepared.get("status") == "True" else 0.0
 
 
 def parse_warm_report(body: Any) -> WarmReport:
