@@ -57,6 +57,14 @@ def test_who_stays_or_holds_no_such_card_hands_none_over(leaving: ObservedPod) -
     assert said((WAITS,), leaving) == ""
 
 
+def test_a_sidecar_that_keeps_a_pod_and_its_card_is_named() -> None:
+    kept = replace(DRAINS, terminating=True, ends_by=NOW + 60.0, running=("log",))
+    by = "1970-01-01T01:24:20Z"
+    assert said((WAITS,), kept) == (
+        f"the new pod waits for the card of old, which ends by {by} at the latest, for its container log still runs"
+    )
+
+
 def test_each_pod_that_waits_needs_a_card_of_its_own() -> None:
     two = (WAITS, replace(WAITS, name="newer", uid="uid-newer"))
     assert said(two, DRAINS) == ""

@@ -425,6 +425,16 @@ def test_a_pod_that_lacks_a_volume_takes_no_part_in_whose_card_is_handed_over() 
     assert find(planned(seen).status, "WaitingForCard")["reason"] == "CardHandedOver"
 
 
+def test_a_terminating_pod_of_ours_is_named_as_the_holder_of_the_card_that_another_waits_for() -> None:
+    over = serving_pod("o", revision_hash=HASH, terminating=True, ends_by=NOW - 900, running=("log",))
+    waits = pending_pod("p", revision_hash=HASH, unschedulable_since=NOW - 900)
+    seen = observed(pods=(replace(over, gate=False, gate_reason="Draining", gate_since=NOW - 2000), waits))
+    said = find(planned(seen).status, "WaitingForCard")
+    assert said["status"] == "True"
+    assert "which pod o (terminating, should have ended by " in said["message"]
+    assert "and its container log still runs; kubectl describe pod o" in said["message"]
+
+
 def test_a_pod_that_fits_no_nodes_labels_names_those_of_the_spec() -> None:
     wanting = resource(accelerator={"nodeSelector": {"npu": "910b"}})
     hash_ = revision_hash(wanting)

@@ -123,6 +123,16 @@ def test_a_pod_has_the_time_at_which_its_volumes_and_network_were_there(status: 
     assert parse_pod(pod(conditions=[prepared])).prepared_at == at
 
 
+def test_a_terminating_pod_has_the_end_of_its_grace_period_and_the_containers_that_still_run() -> None:
+    ended = server(state={"terminated": {"exitCode": 0}})
+    sidecars = [{"name": "log", "state": {"running": {}}}, {"name": "init", "state": {"terminated": {}}}]
+    raw = pod(containerStatuses=[ended, {"name": "mesh", "state": {"running": {}}}], initContainerStatuses=sidecars)
+    assert parse_pod(raw).running == ()
+    raw["metadata"]["deletionTimestamp"] = "2026-11-30T03:00:00Z"
+    parsed = parse_pod(raw)
+    assert (parsed.terminating, parsed.ends_by, parsed.running) == (True, T0, ("log", "mesh"))
+
+
 def test_a_running_pod_has_its_container_and_its_place() -> None:
     parsed = parse_pod(pod())
     assert (parsed.node, parsed.ip, parsed.phase, parsed.created_at) == ("node-1", "10.0.0.7", "Running", T0)

@@ -94,7 +94,7 @@ NO_PLACE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"
         (PODS, PENDING, changed(pod()), 0.0),
         (PODS, pod(), changed(pod(conditions=[GATE])), SOON_S),
         (PODS, pod(conditions=[GATE]), changed(pod(conditions=[GATE, READY])), 0.0),
-        (PODS, pod(), changed(pod(), deletionTimestamp="t"), 0.0),
+        (PODS, pod(), changed(pod(), deletionTimestamp="2026-11-30T03:00:00Z"), 0.0),
         (PODS, pod(), changed(pod(phase="Failed")), 0.0),
         (PODS, pod(), changed(pod(containerStatuses=[])), 0.0),
         (SERVICES, service(), changed(service(status={"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}})), None),
@@ -163,6 +163,7 @@ SICK = [{"name": CARD, "resources": [{"resourceID": "Ascend910-1", "health": "Un
 ASKS = {"containers": [{"name": "server", "resources": {"requests": {CARD: "1"}}}], "nodeName": "node-1"}
 SINCE = {"lastTransitionTime": "2026-11-30T03:00:00Z"}
 LATER = {"lastTransitionTime": "2026-11-30T03:01:00Z"}
+ENDING = {"deletionTimestamp": "2026-11-30T03:00:00Z"}
 UNPLACED = {"reason": "Unschedulable"}
 REFUSED = condition("ReplicaFailure", "True", message="quota")
 
@@ -173,7 +174,9 @@ POD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "ip": (pod(), pod(podIP="10.0.0.8")),
     "phase": (pod(), pod(phase="Failed")),
     "created_at": (pod(), pod(metadata={"creationTimestamp": "2026-11-30T03:01:00Z"})),
-    "terminating": (pod(), pod(metadata={"deletionTimestamp": "t"})),
+    "terminating": (pod(), pod(metadata=ENDING)),
+    "ends_by": (pod(metadata=ENDING), pod(metadata={"deletionTimestamp": "2026-11-30T03:01:00Z"})),
+    "running": (pod(metadata=ENDING), pod(metadata=ENDING, containerStatuses=container(state={}))),
     "unschedulable": (pod(), pod(conditions=condition("PodScheduled", "False", **UNPLACED))),
     "unschedulable_since": (
         pod(conditions=condition("PodScheduled", "False", **UNPLACED, **SINCE)),

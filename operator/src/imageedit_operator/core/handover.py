@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from imageedit_operator.core import leaving as leaving_pods
 from imageedit_operator.core import placement
 from imageedit_operator.core.actions import Action, DeletePod, SetDeletionCost, SetGate
 from imageedit_operator.core.observed_pod import ObservedPod
@@ -56,7 +57,7 @@ def words(
     ]
     if len(leaving) >= len(waiting):
         first = min(leaving, key=lambda pod: pod.name)
-        return f"the new pod waits for the card of {first.name}, which {_how(first, chosen)}"
+        return f"the new pod waits for the card of {first.name}, which {_how(first, chosen, now)}"
     if soon:
         grace_s = placement.UNSCHEDULABLE_GRACE_S
         return f"the new pod waits for a card; an old pod gives its own if none comes free within {grace_s:.0f} s"
@@ -87,5 +88,11 @@ def _draining_since(pod: ObservedPod) -> float:
     return pod.gate_since if pod.gate_reason == DRAINING else 0.0
 
 
-def _how(pod: ObservedPod, chosen: Collection[str]) -> str:
+# | the pod                                       | said                                 |
+# | is terminating, and when it ends is known     | when, and what keeps it until then   |
+# | drains, or is chosen to                       | drains                               |
+# | else                                          | ends                                 |
+def _how(pod: ObservedPod, chosen: Collection[str], now: float) -> str:
+    if pod.terminating and pod.ends_by:
+        return leaving_pods.how(pod, now=now)
     return "drains" if pod.gate_reason == DRAINING or pod.uid in chosen else "ends"

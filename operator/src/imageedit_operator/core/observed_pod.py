@@ -40,6 +40,10 @@ class ObservedPod:
     phase: str = "Pending"
     created_at: float = 0.0
     terminating: bool = False
+    ends_by: float = 0.0
+    """When the grace period of a terminating pod is over; 0 for others."""
+    running: tuple[str, ...] = ()
+    """Names of the containers of a terminating pod that still run, sorted."""
     unschedulable: bool = False
     """The scheduler said PodScheduled=False, reason Unschedulable."""
     unschedulable_since: float = 0.0

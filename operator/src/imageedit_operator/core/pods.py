@@ -9,6 +9,9 @@ from imageedit_operator.core.known import Known
 from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
 from imageedit_operator.core.unplaced import volume_words
 
+SERVER_CONTAINER = "server"
+"""Name of the container that the operator makes; others are of spec.template."""
+
 DRAINING = "Draining"
 """Gate reason of a pod that drains. It is the drain's only memory, and it is sticky."""
 

@@ -55,7 +55,7 @@ class Situation:
     """A pod of the wanted revision whose node is not ready or gone."""
     resource_name: str
     holders: tuple[str, ...]
-    """Who else holds cards of that name, as far as it is known."""
+    """Who holds cards of that name, as far as it is known: pods of ours that are terminating, then everybody else."""
     shrinking: bool
     decision: Decision | None
     """None without autoscaling."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from imageedit_operator.core import outage
+from imageedit_operator.core import leaving, outage
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.known import Known, Unknown
@@ -78,7 +78,10 @@ def read(
         lost=next((pod for pod in live if pod.lost), None),
         unmounted=next((pod for pod in live if _lacks_volume(pod, copying=copying)), None),
         resource_name=resource.accelerator.extended_resource,
-        holders=cards.value.holders if isinstance(cards, Known) else (),
+        holders=(
+            *leaving.holders(ours, resource_name=resource.accelerator.extended_resource, now=now),
+            *(cards.value.holders if isinstance(cards, Known) else ()),
+        ),
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
         decision=decision,
         unbegun=next((pod for pod in live if _is_unbegun(pod, now)), None),

@@ -17,12 +17,12 @@ from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
 from imageedit_operator.core.taken import away
 from imageedit_operator.kube.card_names import held_cards, unhealthy_cards
 from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER
+from imageedit_operator.kube.containers import names_of_running, server_container, waiting
 from imageedit_operator.kube.quantities import requested_by
 
 REVISION_LABEL = "imageedit.dev/revision"
 DEPLOYMENT_LABEL = "imageedit.dev/deployment"
 WARM_GATE = "imageedit.dev/warm"
-SERVER_CONTAINER = "server"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 Raw = Mapping[str, Any]
@@ -142,10 +142,10 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
     scheduled, gate = conditions.get("PodScheduled", {}), conditions.get(WARM_GATE)
     unschedulable = scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable"
     created_at = epoch_s(metadata.get("creationTimestamp"))
-    container = _server_container(status)
+    container = server_container(status)
     running = "running" in (container.get("state") or {})
     last = (container.get("state") or {}).get("terminated") or (container.get("lastState") or {}).get("terminated")
-    waiting = _waiting(status)
+    hanging = waiting(status)
     return ObservedPod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -155,6 +155,8 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         phase=status.get("phase", "Pending"),
         created_at=created_at,
         terminating="deletionTimestamp" in metadata,
+        ends_by=epoch_s(metadata.get("deletionTimestamp")),
+        running=names_of_running(status) if "deletionTimestamp" in metadata else (),
         unschedulable=unschedulable,
         # A scheduler may write its condition without a time: since the pod's creation, not since for ever.
         unschedulable_since=(epoch_s(scheduled.get("lastTransitionTime")) or created_at) if unschedulable else 0.0,
@@ -165,8 +167,8 @@ def parse_pod(raw: Raw, *, report: Known[WarmReport] | Unknown | None = None) ->
         started=running,
         started_at=epoch_s(container["state"]["running"].get("startedAt")) if running else 0.0,
         restarts=container.get("restartCount", 0),
-        waiting_reason=waiting.get("reason", ""),
-        waiting_message=waiting.get("message", ""),
+        waiting_reason=hanging.get("reason", ""),
+        waiting_message=hanging.get("message", ""),
         last_exit_code=last.get("exitCode") if last else None,
         last_exit_reason=(last.get("reason") or "") if last else "",
         last_exit_message=(last.get("message") or "").strip() if last else "",
@@ -217,22 +219,6 @@ def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{value!r} is not a boolean")
     return value
-
-
-def _server_container(status: Raw) -> Raw:
-    for container in status.get("containerStatuses") or []:
-        if container.get("name") == SERVER_CONTAINER:
-            return dict(container)
-    return {}
-
-
-def _waiting(status: Raw) -> Raw:
-    """Why a container waits; ContainerCreating and PodInitializing are the normal way, not a reason."""
-    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
-        waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason") not in {None, "", "ContainerCreating", "PodInitializing"}:
-            return dict(waiting)
-    return {}
 
 
 def why_unplaced(raw: Raw) -> str:
