@@ -11,6 +11,7 @@ from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.next_look import DARK_S
 from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.offer import Offer
 from imageedit_operator.core.outage import PROPAGATION_S, handover_s
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import revision_hash
@@ -152,21 +153,29 @@ def test_a_pod_that_no_node_takes_is_not_foretold_to_serve_or_to_lack_a_card(
 
 
 @pytest.mark.parametrize(
-    ("accelerator", "outcome"),
-    [({"nodeSelector": {"zone": "mars"}}, "Unschedulable"), ({"count": 2}, "WaitingForCard")],
+    ("accelerator", "offer", "outcome", "words"),
+    [
+        ({"nodeSelector": {"zone": "mars"}}, Offer(nodes=1, unlabelled=1), "Unschedulable", "has the labels zone=mars"),
+        ({}, Offer(nodes=1, repelled=1, taints=("a: b",)), "Unschedulable", "tolerate the taint a=b"),
+        ({"count": 2}, Offer(), "WaitingForCard", "no node offers 2 "),
+    ],
 )
-def test_no_pod_is_foretold_to_drain_where_no_node_has_the_cards(accelerator: Any, outcome: str) -> None:
-    old, new = core.resource(), core.resource(accelerator=accelerator)
+def test_no_pod_is_foretold_to_drain_where_no_node_has_the_cards(
+    accelerator: Any, offer: Offer, outcome: str, words: str
+) -> None:
+    old = core.resource()
+    new = core.resource(accelerator=accelerator, model={"name": "qwen", "revision": "b", "source": {"demo": {}}})
     observed = Observed(
         deployments=(core.deployment(1, revision_hash(old)),),
         pods=served(1, old),
         service_exists=True,
         service_matches=True,
-        cards=Known(value=CardLedger(allocatable=0, requested=0)),
+        cards=Known(value=CardLedger(allocatable=0, requested=0, offer=offer)),
         status={"currentRevision": revision_hash(old), "lastGoodRevision": revision_hash(old)},
     )
     seen = forecast(new, observed, warmup_s=WARMUP_S, now=NOW)
     assert (seen.outcome, seen.fewest_warm, seen.outage_s) == (outcome, 1, 0.0)
+    assert words in seen.message
 
 
 def test_the_steps_tell_the_order() -> None:

@@ -16,6 +16,7 @@ from imageedit_operator.cli.screen import Screen
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed import Budgets, Observed, ObservedBudget, Refusal
 from imageedit_operator.core.observed_cards import CardLedger, SickNode
+from imageedit_operator.core.offer import Offer
 from imageedit_operator.core.resource import parse
 from unit.operator_cli.builders import CARD, NOW, hash_of, resource
 from unit.operator_core import builders as core
@@ -338,3 +339,14 @@ def test_a_template_that_conflicts_ends_there_and_no_pod_moves() -> None:
     view = with_template(refusal=REFUSAL)
     assert (view.outcome, view.chosen, view.outage_s) == ("TemplateConflict", "None", 0.0)
     assert "spec.x, which imageedit-operator sets" in view.message
+
+
+def test_cards_that_no_node_gives_to_these_pods_are_not_said_to_be_none_of_none() -> None:
+    ledger = CardLedger(allocatable=0, requested=0, offer=Offer(nodes=2, unlabelled=2))
+    seen = replace(observed(), cards=Known(value=ledger))
+    view = planned(resource("b", accelerator={"nodeSelector": {"zone": "mars"}}), seen=seen)
+    assert (
+        f"no node that takes these pods offers {CARD}: 2 nodes offer it, 2 without the labels zone=mars; "
+        "look at spec.accelerator.nodeSelector"
+    ) in shown(view)
+    assert view.outcome == "Unschedulable"

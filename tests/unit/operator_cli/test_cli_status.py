@@ -16,6 +16,7 @@ from imageedit_operator.cli.screen import Screen
 from imageedit_operator.cli.status_view import StatusView
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.offer import Offer
 from unit.operator_cli.builders import CARD, NOW, children, condition, deployment, event, hash_of, pod, resource
 from unit.operator_core import builders as core
 
@@ -68,6 +69,14 @@ def test_each_revision_has_its_pods() -> None:
 def test_cards_say_what_is_held_missing_and_free() -> None:
     cards = rolling().cards
     assert (cards.needed, cards.held, cards.missing, cards.free, cards.allocatable) == (1, 1, 1, 0, 2)
+
+
+def test_cards_that_no_node_gives_to_these_pods_are_not_said_to_be_none_of_none() -> None:
+    closed = CardLedger(allocatable=0, requested=0, offer=Offer(nodes=1, closed=1))
+    words = shown(rolling(cards=Known(value=closed)))
+    assert "1 missing, no node that takes these pods offers" in words
+    assert "1 node offers it, 1 cordoned or not ready; look at kubectl get nodes" in words
+    assert "0 free of 0" not in words
 
 
 def test_cards_that_may_not_be_read_are_unknown_with_the_reason() -> None:

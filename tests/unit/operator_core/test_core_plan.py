@@ -26,6 +26,7 @@ from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedJob, QueueSample
 from imageedit_operator.core.observed_cards import CardLedger, SickNode
 from imageedit_operator.core.observed_pod import ObservedPod
+from imageedit_operator.core.offer import Offer
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import copy_key, revision_hash
@@ -433,6 +434,16 @@ def test_a_terminating_pod_of_ours_is_named_as_the_holder_of_the_card_that_anoth
     assert said["status"] == "True"
     assert "which pod o (terminating, should have ended by " in said["message"]
     assert "and its container log still runs; kubectl describe pod o" in said["message"]
+
+
+def test_a_pod_for_whose_card_no_node_is_there_is_not_told_to_free_one() -> None:
+    waits = pending_pod("p", revision_hash=HASH, unschedulable_since=NOW - 900)
+    cards = Known(value=CardLedger(allocatable=0, requested=0, offer=Offer(nodes=1, closed=1)))
+    said = find(planned(observed(pods=(waits,), cards=cards)).status, "WaitingForCard")
+    assert said["message"] == (
+        "pod p waits for huawei.com/Ascend910, and no node that takes these pods offers huawei.com/Ascend910: "
+        "those that offer it are cordoned or not ready; look at kubectl get nodes"
+    )
 
 
 def test_a_pod_that_fits_no_nodes_labels_names_those_of_the_spec() -> None:

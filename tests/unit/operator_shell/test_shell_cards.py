@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed_cards import CardLedger
+from imageedit_operator.core.offer import Offer
 from imageedit_operator.core.tolerations import Place
 from imageedit_operator.errors import ApiError
 from imageedit_operator.kube.cards import COST_FACTOR, FRESH_S, CardBook
@@ -88,6 +89,26 @@ async def test_only_nodes_that_the_selector_picks_count() -> None:
     )
     assert isinstance(answer, Known)
     assert (answer.value.allocatable, answer.value.free) == (2, 2)
+
+
+async def test_nodes_with_cards_that_take_no_pods_are_told_by_what_keeps_pods_away() -> None:
+    chosen = {"chip": "910B3"}
+    nodes = [node("a", cards=2), *(node(name, cards=2, **more) for name, more in CLOSED.items()), node("few", cards=1)]
+    for made in nodes[1:]:
+        made["metadata"]["labels"] = chosen
+    book, place = CardBook(with_cards(*nodes), clock=Clock()), Place(node_selector=chosen)
+    two, one = [await book.read(resource=CARD, count=count, place=place) for count in (2, 1)]
+    assert isinstance(two, Known)
+    assert isinstance(one, Known)
+    assert two.value.offer == Offer(nodes=4, unlabelled=1, closed=2, repelled=1, taints=("team: lab",))
+    assert one.value.offer is None
+
+
+CLOSED: dict[str, Any] = {
+    "b": {"unschedulable": True},
+    "c": {"ready": "False"},
+    "d": {"taints": [{"key": "team", "value": "lab", "effect": "NoSchedule"}]},
+}
 
 
 async def test_cards_of_another_kind_do_not_count() -> None:

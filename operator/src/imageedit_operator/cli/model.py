@@ -28,6 +28,7 @@ from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedJob
 from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
+from imageedit_operator.core.offer import Offer, reasons
 from imageedit_operator.core.outage import GONE_S, PROPAGATION_S, handover_s, work_s
 from imageedit_operator.core.pods import holds_card, is_active, is_serving
 from imageedit_operator.core.prefetch_job import COPY_LABEL, NODE_UID
@@ -240,15 +241,17 @@ class Model:
     def _nowhere(self, each: int) -> str:
         """The scheduler's words where no pod that leaves helps, for no node of the pod's has as many cards at all."""
         cards = self.observed.cards
-        if isinstance(cards, Unknown) or cards.value.allocatable >= each:
+        if isinstance(cards, Unknown) or (cards.value.offer is None and cards.value.allocatable >= each):
             return ""
-        accelerator = self.resource.accelerator
-        lack = f"Insufficient {accelerator.extended_resource}"
-        if accelerator.node_selector:
-            labels = ", ".join(f"{key}={value}" for key, value in sorted(accelerator.node_selector.items()))
-            lack = f"no node with {labels} offers {each} {accelerator.extended_resource} to such pods"
+        lacks = reasons(cards.value.offer or Offer()) or (
+            f"Insufficient {self.resource.accelerator.extended_resource}",
+        )
         nodes = len(cards.value.ready_nodes or ())
-        return f"{lack}; preemption: 0/{nodes} nodes are available: {nodes} Preemption is not helpful for scheduling."
+        said = ", ".join(f"{nodes} {lack}" for lack in lacks)
+        return (
+            f"0/{nodes} nodes are available: {said}. "
+            f"preemption: 0/{nodes} nodes are available: {nodes} Preemption is not helpful for scheduling."
+        )
 
     def _node(self) -> str:
         nodes = self.observed.nodes

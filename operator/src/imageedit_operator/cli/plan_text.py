@@ -97,6 +97,8 @@ def _cards(view: PlanView) -> str:
     cards = view.cards
     if not cards.resource_name:
         return "pods ask for none"
+    if cards.nowhere:
+        return f"{cards.resource_name}: {cards.held} held, {cards.more} more needed at one time; {cards.nowhere}"
     free = (
         f"{cards.free} free" if cards.free is not None else f"free ones unknown, the worst is assumed ({cards.message})"
     )

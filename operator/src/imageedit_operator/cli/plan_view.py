@@ -11,6 +11,7 @@ import yaml
 
 from imageedit_operator.cli import assumptions, recipes
 from imageedit_operator.cli.forecast import Forecast, Step, forecast
+from imageedit_operator.cli.no_offer import nowhere
 from imageedit_operator.cli.recipes import Change
 from imageedit_operator.core import budget, demand, manifests, template
 from imageedit_operator.core.actions import DeleteBudget
@@ -49,6 +50,8 @@ class PlanCards:
     """Free ones with which no old pod has to give way."""
     free: int | None
     message: str
+    nowhere: str
+    """Why no node that takes the pods offers any; empty where one does, or nobody may know."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -256,4 +259,5 @@ def _cards(resource: ImageEditDeployment, observed: Observed, seen: Forecast) ->
         more=max(0, most - held),
         free=None if known is None else known.free,
         message=observed.cards.message if isinstance(observed.cards, Unknown) else "",
+        nowhere=nowhere(resource.accelerator, known),
     )

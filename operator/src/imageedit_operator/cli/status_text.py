@@ -84,6 +84,7 @@ def _cards(view: CardsView) -> Branch:
     if not view.resource_name:
         return Branch(cells=(Cell("cards", "dim"),), words="pods ask for none")
     free = f"{view.free} free of {view.allocatable}" if view.free is not None else f"free ones unknown ({view.message})"
+    free = view.nowhere or free
     missing = f"{view.missing} missing, " if view.missing else ""
     words = f"{view.resource_name}: {view.needed} needed, {view.held} held, {missing}{free}"
     return Branch(cells=(Cell("cards", "dim"),), words=words, tone="bad" if view.missing and not view.free else "")

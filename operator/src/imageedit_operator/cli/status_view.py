@@ -10,6 +10,7 @@ from imageedit_operator.cli import condition_view
 from imageedit_operator.cli.condition_view import ConditionView
 from imageedit_operator.cli.decision_view import DecisionView, decisions
 from imageedit_operator.cli.looking import NOT_LOOKED_AT, Children, Report
+from imageedit_operator.cli.no_offer import nowhere
 from imageedit_operator.cli.pod_view import PodView, pod_view
 from imageedit_operator.cli.roles import role
 from imageedit_operator.core import demand
@@ -50,6 +51,8 @@ class CardsView:
     free: int | None
     allocatable: int | None
     message: str
+    nowhere: str
+    """Why no node that takes the pods offers any; empty where one does, or nobody may know."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,4 +184,5 @@ def _cards(
         free=None if known is None else known.free,
         allocatable=None if known is None else known.allocatable,
         message=cards.message if isinstance(cards, Unknown) else "",
+        nowhere="" if resource is None else nowhere(resource.accelerator, known),
     )

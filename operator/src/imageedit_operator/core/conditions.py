@@ -135,7 +135,7 @@ def _waiting_for_card(situation: Situation) -> Answer:
         return Answer(
             status=True,
             reason="WaitingForCard",
-            message=card_words(situation.cardless, situation.resource_name, situation.holders),
+            message=card_words(situation.cardless, situation.resource_name, situation.holders, situation.nowhere),
         )
     for reason, pod, what in (
         ("VolumeNotReady", situation.unmounted, "its volumes"),

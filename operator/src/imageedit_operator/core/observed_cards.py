@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from imageedit_operator.core.offer import Offer
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SickNode:
@@ -52,6 +54,8 @@ class CardLedger:
     """Of the free ones, those that waiting pods of other ImageEditDeployments are about to take."""
     sick_nodes: Mapping[str, SickNode] = field(default_factory=dict)
     """By name; nodes whose cards are all well are not listed."""
+    offer: Offer | None = None
+    """Which nodes have such cards at all, told where no node that takes the pods has enough healthy ones for a pod."""
     holders: tuple[str, ...] = ()
     """Who else holds cards, in words, sorted."""
     ready_nodes: frozenset[str] | None = None

@@ -11,8 +11,13 @@ MOST_NAMED = 3
 """Holders of cards that a message names."""
 
 
-def card_words(pod: ObservedPod, resource_name: str, holders: Sequence[str]) -> str:
-    """What to do for a pod that finds no card; `holders` are those who have them, as far as it is known."""
+def card_words(pod: ObservedPod, resource_name: str, holders: Sequence[str], nowhere: str = "") -> str:
+    """What to do for a pod that finds no card.
+
+    `holders` are those who have them, as far as it is known; `nowhere` says why no node offers the pod any.
+    """
+    if nowhere:
+        return f"pod {pod.name} waits for {resource_name}, and {nowhere}"
     held = f", which {_named(holders)}" if holders else ""
     return f"pod {pod.name} waits for {resource_name}{held}; free a card, add a node or lower the replicas"
 

@@ -61,6 +61,8 @@ class Situation:
     """None without autoscaling."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Those that pods of the wanted revision ask of a node, where the spec is of that revision."""
+    nowhere: str = ""
+    """Why no node offers such a pod any card, and what to look at; empty where one does, or nobody knows."""
     unbegun: ObservedPod | None = None
     """A pod of the wanted revision that has a node, and for a minute no container."""
     unmounted: ObservedPod | None = None
@@ -142,8 +144,8 @@ def progressing(  # noqa: PLR0911, PLR0912 - one return a row
     if situation.rolling and no_place is not None and _is_out_of_place(situation):
         return no_place
     if situation.rolling and situation.mode == "Surge" and situation.cardless is not None and not situation.handed:
-        words = card_words(situation.cardless, situation.resource_name, situation.holders)
-        words += "" if situation.strategy == "Auto" else _OR_ANOTHER_STRATEGY
+        words = card_words(situation.cardless, situation.resource_name, situation.holders, situation.nowhere)
+        words += "" if situation.strategy == "Auto" or situation.nowhere else _OR_ANOTHER_STRATEGY
         return Answer(status=True, reason="WaitingForCard", message=words)
     if situation.rolling:
         return Answer(status=True, reason="RollingOut", message=_towards(situation))
@@ -278,7 +280,7 @@ def _no_place(situation: Situation) -> Answer | None:
         return Answer(
             status=True,
             reason="WaitingForCard",
-            message=card_words(situation.cardless, situation.resource_name, situation.holders),
+            message=card_words(situation.cardless, situation.resource_name, situation.holders, situation.nowhere),
         )
     pod = situation.unschedulable
     if pod is None:

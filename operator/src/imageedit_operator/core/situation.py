@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from imageedit_operator.core import leaving, outage
+from imageedit_operator.core import leaving, offer, outage
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.hold import Hold
 from imageedit_operator.core.known import Known, Unknown
@@ -82,6 +82,7 @@ def read(
             *leaving.holders(ours, resource_name=resource.accelerator.extended_resource, now=now),
             *(cards.value.holders if isinstance(cards, Known) else ()),
         ),
+        nowhere=_nowhere(resource, cards),
         shrinking=fleet is not None and len(fleet.wanted.pods) > wanted,
         decision=decision,
         unbegun=next((pod for pod in live if _is_unbegun(pod, now)), None),
@@ -116,6 +117,20 @@ def _was_rolling(previous: Mapping[str, Any], goal: str) -> bool:
         return True
     stuck = find(previous, "RolloutStuck").get("reason", NO_ROLLOUT)
     return previous.get("lastGoodRevision") == goal and stuck not in (NO_ROLLOUT, "RolledBack")
+
+
+def _nowhere(resource: ImageEditDeployment, cards: Known[CardLedger] | Unknown) -> str:
+    """A number of nodes would rewrite the status with each that comes or goes."""
+    accelerator = resource.accelerator
+    if isinstance(cards, Unknown) or cards.value.offer is None or not accelerator.extended_resource:
+        return ""
+    return offer.nowhere(
+        cards.value.offer,
+        accelerator.extended_resource,
+        count=accelerator.count,
+        labels=accelerator.node_selector,
+        counted=False,
+    )
 
 
 def _finds_no_node(pod: ObservedPod, cardless: Sequence[ObservedPod]) -> bool:

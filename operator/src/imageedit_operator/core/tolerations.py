@@ -27,8 +27,15 @@ class Place:
 
     def takes(self, *, labels: Mapping[str, str], taints: Iterable[Taint]) -> bool:
         """Whether a node with these labels and taints is one of them."""
-        chosen = all(labels.get(name) == value for name, value in self.node_selector.items())
-        return chosen and all(any(tolerates(one, taint) for one in self.tolerations) for taint in taints)
+        return self.chooses(labels) and not self.repelled_by(taints)
+
+    def chooses(self, labels: Mapping[str, str]) -> bool:
+        """Whether a node has the labels that pods ask for."""
+        return all(labels.get(name) == value for name, value in self.node_selector.items())
+
+    def repelled_by(self, taints: Iterable[Taint]) -> tuple[Taint, ...]:
+        """Of a node's taints, those that pods do not tolerate."""
+        return tuple(taint for taint in taints if not any(tolerates(one, taint) for one in self.tolerations))
 
 
 # | toleration                  | tolerates                       |

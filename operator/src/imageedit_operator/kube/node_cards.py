@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from imageedit_operator.core.observed_cards import CardLedger, SickNode
+from imageedit_operator.core.offer import Offer
 from imageedit_operator.core.tolerations import Place, Taint
 from imageedit_operator.kube.parsing import DEPLOYMENT_LABEL
 
@@ -111,21 +112,39 @@ def ledger(
     ready: frozenset[str] | None = None,
 ) -> CardLedger:
     """Cards of one kind in a place; what is left on a node beyond whole sets of `count` is not free for a pod."""
-    allocatable = free = 0
+    known = list(nodes)
+    fits, allocatable, free = False, 0, 0
     sick: dict[str, SickNode] = {}
     holders: set[str] = set()
-    for node in nodes:
+    for node in known:
         health = node.health(resource, place)
         if health.healthy < health.capacity:
             sick[node.name] = health
         if health.takes_pods:
+            fits = fits or health.healthy >= count
             allocatable += health.healthy
             free += health.free // count * count
             holders |= {str(one) for one in node.holders.get(resource, ())}
     return CardLedger(
         allocatable=allocatable,
+        offer=None if fits else _offer(known, resource=resource, count=count, place=place),
         requested=allocatable - free,
         sick_nodes=sick,
         holders=tuple(sorted(holders)),
         ready_nodes=ready,
+    )
+
+
+def _offer(nodes: Iterable[NodeCards], *, resource: str, count: int, place: Place) -> Offer:
+    """A node that several things close is counted for the first: its labels, its state, its taints."""
+    able = [node for node in nodes if node.health(resource, place).capacity >= count]
+    chosen = [node for node in able if place.chooses(node.labels)]
+    usable = [node for node in chosen if node.usable]
+    repelling = [found for node in usable if (found := place.repelled_by(node.taints))]
+    return Offer(
+        nodes=len(able),
+        unlabelled=len(able) - len(chosen),
+        closed=len(chosen) - len(usable),
+        repelled=len(repelling),
+        taints=tuple(sorted({f"{taint.key}: {taint.value}" for taints in repelling for taint in taints})),
     )
