@@ -14,7 +14,7 @@ from apiserver.operator_plane import audited_writes, client, create_resource, ku
 from imageedit_operator.core import manifests
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.kinds import DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS
+from imageedit_operator.kube.kinds import CLAIMS, DEPLOYMENTS, IMAGE_EDIT_DEPLOYMENTS
 from localcluster.controlplane import ControlPlane
 
 __all__ = ["plane"]
@@ -125,6 +125,23 @@ async def test_a_field_that_left_a_file_applied_by_the_server_goes_away_too(plan
     (view,) = (await planned(plane, namespace, less, "-o", "json")).document()["items"]
 
     assert view["changes"] == [{"field": "replicas", "before": "3", "after": "1"}]
+
+
+async def test_a_claim_that_nobody_made_or_that_is_not_bound_is_warned_of(plane: ControlPlane) -> None:
+    namespace = await namespace_of(plane, existing=False)
+    file = changed(model={"name": "m", "revision": "1", "source": {"pvc": {"claimName": "models"}}})
+
+    (missing,) = (await planned(plane, namespace, file, "-o", "json")).document()["items"]
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "models"}, "spec": spec}
+    async with client(plane) as kube:
+        await kube.create(CLAIMS, namespace, claim)
+    (unbound,) = (await planned(plane, namespace, file, "-o", "json")).document()["items"]
+
+    named = "PersistentVolumeClaim models (spec.model.source.pvc.claimName)"
+    assert [words.split(":")[0] for words in missing["warnings"]] == [f"{named} is not there"]
+    assert [words.split(",")[0] for words in unbound["warnings"]] == [f"{named} is not bound"]
+    assert missing["outcome"] == unbound["outcome"] == "VolumeNotReady"
 
 
 async def test_an_unchanged_file_changes_nothing(plane: ControlPlane) -> None:

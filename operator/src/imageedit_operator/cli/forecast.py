@@ -70,9 +70,14 @@ class _Notes:
     steps: list[Step] = field(default_factory=list)
 
 
-def forecast(resource: ImageEditDeployment, observed: Observed, *, warmup_s: float, now: float) -> Forecast:
-    """Runs the plan of a resource whose number of pods is fixed, from what was observed at `now`."""
-    model = Model(resource=resource, observed=observed, warmup_s=warmup_s, now=now)
+def forecast(
+    resource: ImageEditDeployment, observed: Observed, *, warmup_s: float, now: float, no_volume: str = ""
+) -> Forecast:
+    """Runs the plan of a resource whose number of pods is fixed, from what was observed at `now`.
+
+    `no_volume` is what the scheduler will say of new pods for want of a volume; empty where they lack none.
+    """
+    model = Model(resource=resource, observed=observed, warmup_s=warmup_s, now=now, no_volume=no_volume)
     notes = _Notes(serving_at_start=model.serving, fewest_warm=model.serving, most_pods=len(model.pods))
     memory, moved_at = PlanMemory(), now
     patience_s = PATIENCE_S + resource.rollout.drain_timeout_s

@@ -33,6 +33,7 @@ from imageedit_operator.core.outage import GONE_S, PROPAGATION_S, handover_s, wo
 from imageedit_operator.core.pods import holds_card, is_active, is_serving
 from imageedit_operator.core.prefetch_job import COPY_LABEL, NODE_UID
 from imageedit_operator.core.resource import ImageEditDeployment
+from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.core.unplaced import could_get_room, seeks
 
 SOME_NODE = "of a new pod"
@@ -50,6 +51,8 @@ class Model:
     observed: Observed
     warmup_s: float
     now: float
+    no_volume: str = ""
+    """The scheduler's words for pods of the spec's revision whose claims have no volume; empty where all have."""
     status: Mapping[str, Any] = field(default_factory=dict)
     deployments: dict[str, ObservedDeployment] = field(default_factory=dict)
     pods: dict[str, ObservedPod] = field(default_factory=dict)
@@ -61,13 +64,15 @@ class Model:
     _gone_at: dict[str, float] = field(default_factory=dict)
     _without: dict[str, str] = field(default_factory=dict)
     """By revision, the scheduler's words for pods that find no place whatever leaves: nobody mends that here."""
+    _wanted: str = ""
+    """The spec's revision."""
     _names: int = 0
     _others: int = 0
     """Cards that are not ours to give."""
 
     def __post_init__(self) -> None:
         self.status, self._service = self.observed.status, self.observed.service_matches
-        self._claims = self.observed.claims_exist
+        self._claims, self._wanted = self.observed.claims_exist, revision_hash(self.resource)
         self.deployments = {item.name: item for item in self.observed.deployments}
         self.pods = {pod.uid: pod for pod in self.observed.pods}
         self.jobs = {job.name: _copied(job) for job in self.observed.jobs}
@@ -226,6 +231,8 @@ class Model:
         if pod.node or pod.terminating or not is_active(pod):
             return pod
         words = self._without.get(pod.revision_hash, "")
+        if pod.revision_hash == self._wanted:
+            words = words or self.no_volume
         if not words and each:
             words = self._nowhere(each)
         if not words and each and self._free() < each:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import aiohttp
 
-from imageedit_operator.cli import dry_run, files, plan_text, plan_view
+from imageedit_operator.cli import claims, dry_run, files, plan_text, plan_view, reading_claims
 from imageedit_operator.cli.documents import as_text
 from imageedit_operator.cli.exits import CommandFailed, Exit, is_unknown_kind
 from imageedit_operator.cli.plan_view import PlanView
@@ -60,7 +60,13 @@ async def _view(session: Session, manifest: Manifest, namespace: str) -> PlanVie
             observed = await observer.observe(plan_view.without_queue(resource), proposed)
         observed, tried = await _with_template(session, resource, observed)
         return plan_view.build(
-            live, proposed, observed, now=time.time(), health_unread=devices.unread, template_tried=tried
+            live,
+            proposed,
+            observed,
+            now=time.time(),
+            mounted=await reading_claims.read(session.kube, claims.wanted(resource), namespace),
+            health_unread=devices.unread,
+            template_tried=tried,
         )
     except InvalidResource as error:
         raise CommandFailed(Exit.FAILED, f"The operator would refuse it: {error}.") from error

@@ -45,6 +45,7 @@ def _root(view: PlanView) -> Branch:
         Branch(cells=(Cell("cards"),), words=_cards(view), tone="warn" if _short(view) else ""),
         Branch(cells=(Cell("outage"),), words=_outage(view), tone="bad" if view.outage_s else "good"),
         Branch(cells=(Cell("ends"),), words=_end(view), tone="" if view.outcome == "Complete" else "warn"),
+        *_listed("warnings", [Branch(words=words, tone="warn") for words in view.warnings]),
         *_listed("steps", _steps(view)),
         *_listed("not seen", [Branch(words=words, tone="dim") for words in view.assumed]),
     ]

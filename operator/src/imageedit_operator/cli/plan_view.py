@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from imageedit_operator.cli import assumptions, recipes
+from imageedit_operator.cli import assumptions, claims, recipes
+from imageedit_operator.cli.claims import NO_CLAIMS, Found
 from imageedit_operator.cli.forecast import Forecast, Step, forecast
 from imageedit_operator.cli.no_offer import nowhere
 from imageedit_operator.cli.recipes import Change
@@ -83,6 +84,8 @@ class PlanView:
     warmup_s: float
     warmup_measured: bool
     steps: tuple[Step, ...]
+    warnings: tuple[str, ...]
+    """What its claims lack, and what to do."""
     assumed: tuple[str, ...]
     """What could not be seen, and what is taken for granted instead."""
 
@@ -93,20 +96,21 @@ def build(
     observed: Observed,
     *,
     now: float,
+    mounted: Found = NO_CLAIMS,
     health_unread: str = "",
     template_tried: bool = True,
 ) -> PlanView:
     """The view; `observed` was looked up for the proposed resource. Raises InvalidResource.
 
-    `health_unread` says why what device plugins say of cards could not be read; `template_tried`, that the apiserver
-    was asked about spec.template, where there is one.
+    `mounted` are the claims that it names. `health_unread` says why what device plugins say of cards could not be
+    read; `template_tried`, that the apiserver was asked about spec.template, where there is one.
     """
     resource, status = parse(proposed), observed.status
     pods = wanted_pods(resource, observed)
     fixed = replace(resource, autoscaling=None, replicas=pods)
     measured = measured_warmup_s(status, observed.pods)
     warmup_s = ASSUMED_WARMUP_S if measured is None else measured
-    seen = forecast(fixed, observed, warmup_s=warmup_s, now=now)
+    seen = forecast(fixed, observed, warmup_s=warmup_s, now=now, no_volume=claims.unplaced_words(mounted))
     hash_, before = revision_hash(resource), _revision_of(live)
     return PlanView(
         namespace=resource.namespace,
@@ -131,7 +135,11 @@ def build(
         warmup_s=warmup_s,
         warmup_measured=measured is not None,
         steps=seen.steps,
-        assumed=assumptions.made(resource, observed, pods=pods, health_unread=health_unread),
+        warnings=claims.warnings(mounted),
+        assumed=(
+            *assumptions.made(resource, observed, pods=pods, health_unread=health_unread),
+            *claims.assumed(mounted),
+        ),
     )
 
 

@@ -16,6 +16,7 @@ IN_NAMESPACE = (
     Right(group="", resource="services/proxy", verbs=("create",)),
     Right(group="batch", resource="jobs", verbs=("list",)),
     Right(group="policy", resource="poddisruptionbudgets", verbs=("get", "list")),
+    Right(group="", resource="persistentvolumeclaims", verbs=("get",)),
     Right(group="resource.k8s.io", resource="resourceclaimtemplates", verbs=("get",)),
     Right(group="events.k8s.io", resource="events", verbs=("list",)),
 )
