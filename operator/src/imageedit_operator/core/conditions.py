@@ -11,14 +11,11 @@ from typing import Any
 
 from imageedit_operator.core.pod_words import card_words
 from imageedit_operator.core.pods import ADVICE
-from imageedit_operator.core.progress import (
-    Answer,
-    Situation,
-    progressing,
-    rollout_stuck,
-)
+from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.scaling import Decision
 from imageedit_operator.core.stored import find, timestamp
+from imageedit_operator.core.stuck import rollout_stuck
+from imageedit_operator.core.under_way import progressing
 
 TYPES = (
     "Available",
