@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from imageedit_operator.cli import model_cards, model_objects
+from imageedit_operator.cli.model_cards import Cards
 from imageedit_operator.core import drain
 from imageedit_operator.core.actions import (
     Action,
@@ -23,15 +25,11 @@ from imageedit_operator.core.actions import (
     SetDeletionCost,
     SetGate,
 )
-from imageedit_operator.core.demand import cards_per_pod
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedJob
-from imageedit_operator.core.observed_cards import CardLedger
-from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
-from imageedit_operator.core.offer import Offer, reasons
+from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.outage import GONE_S, PROPAGATION_S, handover_s, work_s
-from imageedit_operator.core.pods import holds_card, is_active, is_serving
-from imageedit_operator.core.prefetch_job import COPY_LABEL, NODE_UID
+from imageedit_operator.core.pods import is_active, is_serving
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.core.unplaced import could_get_room, seeks
@@ -67,15 +65,15 @@ class Model:
     _wanted: str = ""
     """The spec's revision."""
     _names: int = 0
-    _others: int = 0
-    """Cards that are not ours to give."""
+    _cards: Cards = field(init=False)
 
     def __post_init__(self) -> None:
         self.status, self._service = self.observed.status, self.observed.service_matches
         self._claims, self._wanted = self.observed.claims_exist, revision_hash(self.resource)
+        self._cards = model_cards.seen(self.resource, self.observed)
         self.deployments = {item.name: item for item in self.observed.deployments}
         self.pods = {pod.uid: pod for pod in self.observed.pods}
-        self.jobs = {job.name: _copied(job) for job in self.observed.jobs}
+        self.jobs = {job.name: model_objects.copied(job) for job in self.observed.jobs}
         for pod in self.observed.pods:
             if seeks(pod) and not could_get_room(pod):
                 self._without[pod.revision_hash] = pod.unschedulable_message
@@ -84,8 +82,6 @@ class Model:
                 self._gone_at[pod.uid] = self.now + GONE_S
             elif pod.node and not is_serving(pod):
                 self._warm_at[pod.uid] = self.now + self.warmup_s
-        if isinstance(self.observed.cards, Known):
-            self._others = max(0, self.observed.cards.value.requested - self._held())
 
     @property
     def serving(self) -> int:
@@ -99,10 +95,6 @@ class Model:
 
     def observe(self) -> Observed:
         """What the operator would see."""
-        cards = self.observed.cards
-        if isinstance(cards, Known):
-            ledger = replace(cards.value, requested=self._others + self._held())
-            cards = Known(value=ledger)
         return replace(
             self.observed,
             deployments=tuple(self.deployments.values()),
@@ -112,7 +104,7 @@ class Model:
             service_matches=self._service,
             claims_exist=self._claims,
             budgets=_NO_BUDGETS,
-            cards=cards,
+            cards=self._cards.ledger(self.pods.values()),
             status=self.status,
         )
 
@@ -124,7 +116,8 @@ class Model:
             case ApplyClaimTemplate():
                 self._claims = True
             case CreateDeployment(manifest=manifest):
-                self._create(manifest)
+                made = model_objects.deployment(manifest, self.now)
+                self.deployments[made.name] = made
             case ApplyTemplate(manifest=manifest):
                 name = manifest["metadata"]["name"]
                 self.deployments[name] = replace(self.deployments[name], templated=True)
@@ -135,7 +128,7 @@ class Model:
             case DeleteDeployment(name=name):
                 self.deployments.pop(name, None)
             case CreateJob(manifest=manifest, place=place):
-                job = _job(manifest, place, self.now)
+                job = model_objects.job(manifest, place, self.now)
                 self.jobs[job.name] = job
             case DeleteJob(name=name):
                 self.jobs.pop(name, None)
@@ -167,17 +160,6 @@ class Model:
     def waiting(self) -> bool:
         """Whether a pod has no place: the plan counts its grace times."""
         return any(pod.unschedulable and not pod.terminating for pod in self.pods.values())
-
-    def _create(self, manifest: Mapping[str, Any]) -> None:
-        metadata = manifest["metadata"]
-        self.deployments[metadata["name"]] = ObservedDeployment(
-            name=metadata["name"],
-            uid=f"new-{metadata['name']}",
-            resource_version="1",
-            revision_hash=metadata["labels"]["imageedit.dev/revision"],
-            replicas=0,
-            created_at=self.now,
-        )
 
     def _execute_on(self, pod: ObservedPod, action: SetGate | DrainPod | SetDeletionCost | DeletePod) -> None:
         match action:
@@ -214,29 +196,19 @@ class Model:
         for _ in range(deployment.replicas - len(mine)):
             self._names += 1
             name = f"{deployment.name}-new{self._names}"
-            self.pods[name] = ObservedPod(
-                name=name,
-                uid=name,
-                revision_hash=deployment.revision_hash,
-                created_at=self.now,
-                cards={self.resource.accelerator.extended_resource: cards_per_pod(self.resource)},
-            )
+            cards = {self._cards.name: self._cards.each}
+            self.pods[name] = model_objects.pod(name, deployment.revision_hash, cards, self.now)
         mine.sort(key=lambda pod: drain.deletion_key(pod, pod.deletion_cost))
         for pod in mine[: max(0, len(mine) - deployment.replicas)]:
             self._terminate(pod)
 
-    # Where nobody may know the free cards, none is taken for free: the forecast is the worst case.
     def _scheduled(self, pod: ObservedPod) -> ObservedPod:
-        each = cards_per_pod(self.resource)
         if pod.node or pod.terminating or not is_active(pod):
             return pod
         words = self._without.get(pod.revision_hash, "")
         if pod.revision_hash == self._wanted:
             words = words or self.no_volume
-        if not words and each:
-            words = self._nowhere(each)
-        if not words and each and self._free() < each:
-            words = f"Insufficient {self.resource.accelerator.extended_resource}"
+        words = words or self._cards.scheduler_words(self.pods.values())
         if words:
             since = pod.unschedulable_since or self.now
             return replace(pod, unschedulable=True, unschedulable_since=since, unschedulable_message=words)
@@ -244,21 +216,6 @@ class Model:
         placed = replace(pod, node=self._node(), unschedulable=False, unschedulable_message="", scheduled_at=self.now)
         self.pods[pod.uid] = placed  # the next one in this look sees its card taken
         return placed
-
-    def _nowhere(self, each: int) -> str:
-        """The scheduler's words where no pod that leaves helps, for no node of the pod's has as many cards at all."""
-        cards = self.observed.cards
-        if isinstance(cards, Unknown) or (cards.value.offer is None and cards.value.allocatable >= each):
-            return ""
-        lacks = reasons(cards.value.offer or Offer()) or (
-            f"Insufficient {self.resource.accelerator.extended_resource}",
-        )
-        nodes = len(cards.value.ready_nodes or ())
-        said = ", ".join(f"{nodes} {lack}" for lack in lacks)
-        return (
-            f"0/{nodes} nodes are available: {said}. "
-            f"preemption: 0/{nodes} nodes are available: {nodes} Preemption is not helpful for scheduling."
-        )
 
     def _node(self) -> str:
         nodes = self.observed.nodes
@@ -269,62 +226,8 @@ class Model:
             return pod
         at = self._warm_at.get(pod.uid)
         if at is not None and not (isinstance(pod.report, Known) and pod.report.value.warm and pod.started):
-            pod = self._started(pod, warm=at <= self.now)
+            pod = model_objects.started(pod, warm=at <= self.now, warmup_s=self.warmup_s)
         if self._idle_at.get(pod.uid, self.now + 1) <= self.now and isinstance(pod.report, Known):
             pod = replace(pod, report=Known(value=replace(pod.report.value, accepting=False, running=0, waiting=0)))
         warm = is_serving(pod) or (isinstance(pod.report, Known) and pod.report.value.warm)
         return replace(pod, ready=pod.gate is True and warm)
-
-    def _started(self, pod: ObservedPod, *, warm: bool) -> ObservedPod:
-        report = WarmReport(
-            warm=warm,
-            revision_hash=pod.revision_hash,
-            digest="",
-            instance=pod.uid,
-            warmup_s=self.warmup_s,
-            edit_s_by_size={},
-            check_ok=warm,
-            check_message="",
-            draining=False,
-            accepting=warm,
-            running=0,
-            waiting=0,
-        )
-        container = pod.container_id or f"c-{pod.uid}"
-        return replace(
-            pod, phase="Running", ip="0.0.0.0", started=True, container_id=container, report=Known(value=report)
-        )
-
-    def _held(self) -> int:
-        name = self.resource.accelerator.extended_resource
-        return sum((pod.cards or {}).get(name, 0) for pod in self.pods.values() if holds_card(pod))
-
-    def _free(self) -> int:
-        if isinstance(self.observed.cards, Unknown):
-            given = sum(
-                (pod.cards or {}).get(self.resource.accelerator.extended_resource, 0)
-                for pod in self.observed.pods
-                if holds_card(pod)
-            )
-            return given - self._held()
-        ledger: CardLedger = self.observed.cards.value
-        return ledger.allocatable - self._others - self._held()
-
-
-def _job(manifest: Mapping[str, Any], place: str, now: float) -> ObservedJob:
-    """How long a copy takes nobody knows beforehand, and no pod waits for it: here it is there at once."""
-    metadata = manifest["metadata"]
-    return ObservedJob(
-        name=metadata["name"],
-        uid=f"new-{metadata['name']}",
-        revision_hash=metadata["labels"]["imageedit.dev/revision"],
-        copy_key=metadata["labels"][COPY_LABEL],
-        place=place,
-        node_uid=metadata["annotations"][NODE_UID],
-        state="Complete",
-        ended_at=now,
-    )
-
-
-def _copied(job: ObservedJob) -> ObservedJob:
-    return replace(job, state="Complete", message="") if job.state == "Active" else job
