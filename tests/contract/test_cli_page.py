@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from imageedit_operator.cli import arguments
+from imageedit_operator.cli.children_view import Child
 from imageedit_operator.cli.condition_view import ConditionView
 from imageedit_operator.cli.decision_view import DecisionView
 from imageedit_operator.cli.documents import document
@@ -18,7 +19,7 @@ from imageedit_operator.cli.edit import Made
 from imageedit_operator.cli.exits import Exit
 from imageedit_operator.cli.forecast import Step
 from imageedit_operator.cli.history_view import PastRevision
-from imageedit_operator.cli.plan_view import Child, PlanCards, PlanView
+from imageedit_operator.cli.plan_view import PlanCards, PlanView
 from imageedit_operator.cli.pod_view import PodView
 from imageedit_operator.cli.recipes import Change
 from imageedit_operator.cli.roles import TONES

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import yaml
-
 from imageedit_operator.cli import assumptions, claims, recipes
+from imageedit_operator.cli.children_view import Child, children_of
 from imageedit_operator.cli.claims import NO_CLAIMS, Found
 from imageedit_operator.cli.forecast import Forecast, Step, forecast
 from imageedit_operator.cli.no_offer import nowhere
+from imageedit_operator.cli.pod_diff import pod_diff
 from imageedit_operator.cli.recipes import Change
-from imageedit_operator.core import budget, demand, manifests, template
-from imageedit_operator.core.actions import DeleteBudget
+from imageedit_operator.core import demand, template
 from imageedit_operator.core.fields import InvalidResource
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.outage import warmup_s as measured_warmup_s
 from imageedit_operator.core.pods import holds_card
 from imageedit_operator.core.resource import ImageEditDeployment, parse
-from imageedit_operator.core.revision import deployment_name, revision_hash
+from imageedit_operator.core.revision import revision_hash
 
 ASSUMED_WARMUP_S = 600.0
 """Where no warm-up was measured yet: a large checkpoint from a network volume."""
 
 Raw = Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Child:
-    """What happens to one child: create, change, reuse, keep or delete."""
-
-    kind: str
-    name: str
-    action: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,8 +109,8 @@ def build(
         rolls=hash_ != before,
         revision_before=before,
         revision=hash_,
-        children=_children(resource, observed, seen, now=now),
-        pod_diff=_pod_diff(live, resource) if hash_ != before else (),
+        children=children_of(resource, observed, seen, now=now),
+        pod_diff=pod_diff(live, resource) if hash_ != before else (),
         template=_template(resource, observed, tried=template_tried),
         strategy=resource.rollout.strategy,
         chosen=chosen(resource.rollout.strategy, seen, observed, wanted=pods),
@@ -200,59 +189,6 @@ def _revision_of(live: Raw | None) -> str:
 
 def _changes(live: Raw | None, proposed: Raw) -> tuple[Change, ...]:
     return recipes.changes({} if live is None else live["spec"], proposed["spec"])
-
-
-# | what the operator would do about the budget | the child               |
-# | not known, or absent and to stay so         | none                    |
-# | nothing, and it is there                    | keep                    |
-# | delete it                                   | delete                  |
-# | apply it, absent or there                   | create, change          |
-def _budget(resource: ImageEditDeployment, observed: Observed, now: float) -> tuple[Child, ...]:
-    if isinstance(observed.budgets, Unknown):
-        return ()
-    owned = [item for item in observed.deployments if item.owned]
-    there, free = observed.budgets.value.named is not None, demand.free_places(resource, observed)
-    for action in budget.changes(resource, observed.budgets, owned, observed.pods, free=free, now=now):
-        what = "delete" if isinstance(action, DeleteBudget) else "change" if there else "create"
-        return (Child(kind="PodDisruptionBudget", name=resource.name, action=what),)
-    return (Child(kind="PodDisruptionBudget", name=resource.name, action="keep"),) if there else ()
-
-
-def _children(resource: ImageEditDeployment, observed: Observed, seen: Forecast, *, now: float) -> tuple[Child, ...]:
-    service = "keep" if observed.service_matches else "change" if observed.service_exists else "create"
-    name = deployment_name(resource.name, revision_hash(resource))
-    there = next((item for item in observed.deployments if item.name == name), None)
-    wanted = "create" if there is None else "change" if name in seen.deleted else "keep" if there.replicas else "reuse"
-    others = [item for item in observed.deployments if item.name != name and item.owned]
-    return (
-        Child(kind="Service", name=resource.name, action=service),
-        *_budget(resource, observed, now),
-        Child(kind="Deployment", name=name, action=wanted),
-        *(
-            Child(kind="Deployment", name=item.name, action="delete" if item.name in seen.deleted else "keep")
-            for item in others
-        ),
-    )
-
-
-def _pod_diff(live: Raw | None, resource: ImageEditDeployment) -> tuple[str, ...]:
-    """Only what differs: names and labels with the hash in them are replaced by a word."""
-    try:
-        before = [] if live is None else _pod_lines(parse(live))
-    except InvalidResource:
-        before = []
-    if not before:
-        return ()
-    lines = difflib.unified_diff(before, _pod_lines(resource), "before", "after", n=2, lineterm="")
-    return tuple(lines)
-
-
-def _pod_lines(resource: ImageEditDeployment) -> list[str]:
-    hash_ = revision_hash(resource)
-    whole = manifests.deployment(resource, hash_)["spec"]["template"]
-    if resource.template.given:
-        whole = {**whole, "spec.template, merged by the apiserver": resource.template.manifest()}
-    return [line.replace(hash_, "REVISION") for line in yaml.safe_dump(whole, sort_keys=True, width=1000).splitlines()]
 
 
 def _cards(resource: ImageEditDeployment, observed: Observed, seen: Forecast) -> PlanCards:
