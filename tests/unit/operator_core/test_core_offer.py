@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from imageedit_operator.core.offer import Offer, nowhere, reasons
+from imageedit_operator.core.offer import Offer, no_node, nowhere, reasons
 from unit.operator_core.builders import CARD
 
 LABELS = {"zone": "mars", "npu": "910b"}
@@ -43,6 +43,13 @@ def test_a_condition_is_the_same_however_many_nodes_there_are() -> None:
     said = nowhere(few, CARD, count=1, labels=LABELS, counted=False)
     assert said == nowhere(many, CARD, count=1, labels=LABELS, counted=False)
     assert f"those that offer it are {UNLABELLED}, or cordoned or not ready; look at " in said
+
+
+def test_pods_that_ask_for_no_card_are_told_of_all_nodes() -> None:
+    assert no_node(Offer(nodes=3, unlabelled=2, closed=1), LABELS) == (
+        f"no node takes these pods: of 3 nodes, 2 {UNLABELLED}, 1 cordoned or not ready; "
+        "look at spec.accelerator.nodeSelector, kubectl get nodes"
+    )
 
 
 @pytest.mark.parametrize(

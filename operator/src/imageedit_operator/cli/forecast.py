@@ -71,13 +71,13 @@ class _Notes:
 
 
 def forecast(
-    resource: ImageEditDeployment, observed: Observed, *, warmup_s: float, now: float, no_volume: str = ""
+    resource: ImageEditDeployment, observed: Observed, *, warmup_s: float, now: float, no_place: str = ""
 ) -> Forecast:
     """Runs the plan of a resource whose number of pods is fixed, from what was observed at `now`.
 
-    `no_volume` is what the scheduler will say of new pods for want of a volume; empty where they lack none.
+    `no_place` is what the scheduler will say of new pods that no node takes, whatever leaves; empty else.
     """
-    model = Model(resource=resource, observed=observed, warmup_s=warmup_s, now=now, no_volume=no_volume)
+    model = Model(resource=resource, observed=observed, warmup_s=warmup_s, now=now, no_place=no_place)
     notes = _Notes(serving_at_start=model.serving, fewest_warm=model.serving, most_pods=len(model.pods))
     memory, moved_at = PlanMemory(), now
     patience_s = PATIENCE_S + resource.rollout.drain_timeout_s

@@ -49,8 +49,8 @@ class Model:
     observed: Observed
     warmup_s: float
     now: float
-    no_volume: str = ""
-    """The scheduler's words for pods of the spec's revision whose claims have no volume; empty where all have."""
+    no_place: str = ""
+    """The scheduler's words for pods of the spec's revision that no node takes, whatever leaves; empty else."""
     status: Mapping[str, Any] = field(default_factory=dict)
     deployments: dict[str, ObservedDeployment] = field(default_factory=dict)
     pods: dict[str, ObservedPod] = field(default_factory=dict)
@@ -207,7 +207,7 @@ class Model:
             return pod
         words = self._without.get(pod.revision_hash, "")
         if pod.revision_hash == self._wanted:
-            words = words or self.no_volume
+            words = words or self.no_place
         words = words or self._cards.scheduler_words(self.pods.values())
         if words:
             since = pod.unschedulable_since or self.now

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import aiohttp
 
-from imageedit_operator.cli import claims, dry_run, files, plan_text, plan_view, reading_claims
+from imageedit_operator.cli import claims, dry_run, files, plan_text, plan_view, reading_claims, reading_nodes
 from imageedit_operator.cli.documents import as_text
 from imageedit_operator.cli.exits import CommandFailed, Exit, is_unknown_kind
 from imageedit_operator.cli.plan_view import PlanView
@@ -65,6 +65,7 @@ async def _view(session: Session, manifest: Manifest, namespace: str) -> PlanVie
             observed,
             now=time.time(),
             mounted=await reading_claims.read(session.kube, claims.wanted(resource), namespace),
+            there=await reading_nodes.read(session.kube, resource),
             health_unread=devices.unread,
             template_tried=tried,
         )

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from imageedit_operator.cli import assumptions, claims, recipes
+from imageedit_operator.cli import assumptions, claims, nodes, recipes
 from imageedit_operator.cli.children_view import Child, children_of
 from imageedit_operator.cli.claims import NO_CLAIMS, Found
 from imageedit_operator.cli.forecast import Forecast, Step, forecast
 from imageedit_operator.cli.no_offer import nowhere
+from imageedit_operator.cli.nodes import UNASKED, Nodes
 from imageedit_operator.cli.pod_diff import pod_diff
 from imageedit_operator.cli.recipes import Change
 from imageedit_operator.core import demand, template
@@ -74,7 +75,7 @@ class PlanView:
     warmup_measured: bool
     steps: tuple[Step, ...]
     warnings: tuple[str, ...]
-    """What its claims lack, and what to do."""
+    """What its claims lack, or that no node takes its pods, and what to do."""
     assumed: tuple[str, ...]
     """What could not be seen, and what is taken for granted instead."""
 
@@ -86,20 +87,22 @@ def build(
     *,
     now: float,
     mounted: Found = NO_CLAIMS,
+    there: Nodes = UNASKED,
     health_unread: str = "",
     template_tried: bool = True,
 ) -> PlanView:
     """The view; `observed` was looked up for the proposed resource. Raises InvalidResource.
 
-    `mounted` are the claims that it names. `health_unread` says why what device plugins say of cards could not be
-    read; `template_tried`, that the apiserver was asked about spec.template, where there is one.
+    `mounted` are the claims that it names, `there` the nodes. `health_unread` says why what device plugins say of
+    cards could not be read; `template_tried`, that the apiserver was asked about spec.template, where there is one.
     """
     resource, status = parse(proposed), observed.status
     pods = wanted_pods(resource, observed)
     fixed = replace(resource, autoscaling=None, replicas=pods)
     measured = measured_warmup_s(status, observed.pods)
     warmup_s = ASSUMED_WARMUP_S if measured is None else measured
-    seen = forecast(fixed, observed, warmup_s=warmup_s, now=now, no_volume=claims.unplaced_words(mounted))
+    unplaced = claims.unplaced_words(mounted) or nodes.unplaced_words(there)
+    seen = forecast(fixed, observed, warmup_s=warmup_s, now=now, no_place=unplaced)
     hash_, before = revision_hash(resource), _revision_of(live)
     return PlanView(
         namespace=resource.namespace,
@@ -124,10 +127,11 @@ def build(
         warmup_s=warmup_s,
         warmup_measured=measured is not None,
         steps=seen.steps,
-        warnings=claims.warnings(mounted),
+        warnings=(*claims.warnings(mounted), *nodes.warnings(resource, there)),
         assumed=(
             *assumptions.made(resource, observed, pods=pods, health_unread=health_unread),
             *claims.assumed(mounted),
+            *nodes.assumed(resource, there),
         ),
     )
 

@@ -50,6 +50,14 @@ def nowhere(offer: Offer, resource_name: str, *, count: int, labels: Mapping[str
     return f"no node that takes these pods offers {wanted}: {why}; look at {', '.join(at for _, _, at in found)}"
 
 
+def no_node(offer: Offer, labels: Mapping[str, str]) -> str:
+    """The same of pods that ask for no card by name, where `offer` is of all nodes, with their numbers."""
+    found = list(_reasons(offer, labels))
+    said = ", ".join(f"{number} {words}" for number, words, _ in found)
+    nodes = "1 node" if offer.nodes == 1 else f"{offer.nodes} nodes"
+    return f"no node takes these pods: of {nodes}, {said}; look at {', '.join(at for _, _, at in found)}"
+
+
 def reasons(offer: Offer) -> tuple[str, ...]:
     """The scheduler's words for nodes that do not take the pods; empty where a card is what is missing."""
     found = (

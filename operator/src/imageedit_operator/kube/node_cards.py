@@ -7,7 +7,7 @@ a card is free only when its pod is gone. Sick cards are not free, whoever calls
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,9 +135,27 @@ def ledger(
     )
 
 
+def offer_of_all(nodes: Iterable[Raw], place: Place) -> Offer | None:
+    """What keeps pods that ask for no card off every node; None where one takes them, or the cluster has none yet."""
+    known = [
+        NodeCards(
+            allocatable={},
+            usable=usable_node(node),
+            taints=repelling_taints(node),
+            labels=node["metadata"].get("labels") or {},
+        )
+        for node in nodes
+    ]
+    found = _closed(known, place)
+    return None if found.sick or not known else found
+
+
 def _offer(nodes: Iterable[NodeCards], *, resource: str, count: int, place: Place) -> Offer:
+    return _closed([node for node in nodes if node.health(resource, place).capacity >= count], place)
+
+
+def _closed(able: Sequence[NodeCards], place: Place) -> Offer:
     """A node that several things close is counted for the first: its labels, its state, its taints."""
-    able = [node for node in nodes if node.health(resource, place).capacity >= count]
     chosen = [node for node in able if place.chooses(node.labels)]
     usable = [node for node in chosen if node.usable]
     repelling = [found for node in usable if (found := place.repelled_by(node.taints))]
