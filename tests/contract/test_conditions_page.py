@@ -32,7 +32,7 @@ THEN = "2026-11-30T03:00:00Z"
 PART = PAGE.read_text().split("### Conditions")[1].split("| reason | meaning")[0]
 EXAMPLES = dict(re.findall(r"^#### `(\w+)`\n(.*?)(?=^####|\Z)", PART, flags=re.M | re.S))
 
-REST = replace(two_that_serve(NEW), expected_drain_s=5.0, expected_handover_s=6.0, expected_warmup_s=42.0)
+REST = replace(two_that_serve(NEW), expected_drain_s=5.0, expected_handover_s=5.0, expected_start_s=47.0)
 """Two pods of one revision serve."""
 
 WAITS = replace(

@@ -12,7 +12,7 @@ from imageedit_operator.core.next_look import DARK_S
 from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.offer import Offer
-from imageedit_operator.core.outage import PROPAGATION_S, handover_s
+from imageedit_operator.core.outage import PROPAGATION_S, handover_s, start_s
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import revision_hash
 from unit.operator_cli.builders import CARD, NOW
@@ -72,7 +72,7 @@ def test_one_pod_without_a_free_card_is_an_outage_of_drain_and_warm_up() -> None
 
 
 def test_an_idle_pod_without_a_free_card_is_an_outage_as_long_as_the_condition_says() -> None:
-    said = PROPAGATION_S + handover_s(()) + WARMUP_S
+    said = PROPAGATION_S + handover_s(()) + (start_s(WARMUP_S, ()) or 0.0)
     seen = went(free=0, busy=0)
     assert seen.outage_s is not None
     assert said <= seen.outage_s <= said + 4 * DARK_S

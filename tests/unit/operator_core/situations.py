@@ -25,6 +25,7 @@ def two_that_serve(hash_: str) -> Situation:
         outage=False,
         expected_drain_s=0.0,
         expected_handover_s=0.0,
+        expected_start_s=None,
         expected_warmup_s=35.4,
         trouble=None,
         cardless=None,

@@ -305,7 +305,7 @@ def test_a_stopped_rollout_says_that_the_old_revision_serves_on() -> None:
     ],
 )
 def test_a_planned_outage_is_announced_with_its_length(length: float | None, strategy: str, words: str) -> None:
-    expected = {"expected_drain_s": 5.0, "expected_handover_s": 6.0, "expected_warmup_s": length}
+    expected = {"expected_drain_s": 5.0, "expected_handover_s": 6.0, "expected_start_s": length}
     found = situation(complete=False, rolling=True, outage=True, strategy=strategy, placed=False, **expected)
     assert built(found)["Progressing"]["message"] == f"planned replacement: {words}"
 

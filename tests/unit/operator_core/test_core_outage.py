@@ -9,7 +9,7 @@ import pytest
 from imageedit_operator.core.fleet import Fleet
 from imageedit_operator.core.known import Unknown
 from imageedit_operator.core.observed_pod import ObservedPod
-from imageedit_operator.core.outage import drain_s, handover_s, warmup_s, words, work_s
+from imageedit_operator.core.outage import drain_s, handover_s, start_s, warmup_s, words, work_s
 from imageedit_operator.core.resize import Group
 from unit.operator_core.builders import OLD, deployment, known, serving_pod, starting_pod
 
@@ -66,14 +66,15 @@ def test_without_a_deployment_of_the_wanted_revision_nothing_drains() -> None:
 @pytest.mark.parametrize(
     ("times", "seconds"),
     [
-        ([], 6.0),
-        ([(0.0, 0.0)], 6.0),
-        ([(100.0, 0.0)], 6.0),
-        ([(100.0, 100.0)], 4.0),
-        ([(100.0, 130.0)], 34.0),
-        ([(100.0, 220.0)], 124.0),
-        ([(100.0, 221.0)], 6.0),
-        ([(100.0, 130.0), (200.0, 203.0), (300.0, 0.0)], 7.0),
+        ([], 5.0),
+        ([(0.0, 0.0)], 5.0),
+        ([(100.0, 0.0)], 5.0),
+        ([(100.0, 100.0)], 3.0),
+        ([(100.0, 99.0)], 5.0),
+        ([(100.0, 130.0)], 33.0),
+        ([(100.0, 220.0)], 123.0),
+        ([(100.0, 221.0)], 5.0),
+        ([(100.0, 130.0), (200.0, 203.0), (300.0, 0.0)], 6.0),
     ],
 )
 def test_a_card_changes_hands_as_fast_as_the_quickest_node_made_a_pod_ready_to_start(
@@ -94,7 +95,33 @@ def test_without_a_memory_a_warm_up_lasts_as_long_as_warm_pods_say() -> None:
 
 
 UNMEASURED = "; no warm-up was measured yet)"
-PARTS: dict[str, Any] = {"drain": 5.0, "handover": 7.0, "warmup": 42.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "seconds"),
+    [
+        ({}, 47.0),
+        ({"started_at": 0.0}, 47.0),
+        ({"gate_since": 0.0}, 47.0),
+        ({"gate_since": 111.0}, 47.0),
+        ({"gate_since": 112.0}, 44.0),
+        ({"gate_since": 117.5}, 49.5),
+        ({"gate_since": 232.5}, 47.0),
+        ({"gate_since": 117.5, "restarts": 1}, 47.0),
+        ({"gate_since": 117.5, "ready": False}, 47.0),
+        ({"gate_since": 117.5, "report": SILENT}, 47.0),
+    ],
+)
+def test_a_start_takes_beside_the_warm_up_what_it_took_a_pod_that_serves(changes: Any, seconds: float) -> None:
+    pod = serving_pod(**{"started_at": 100.0, "report": known(warmup_s=12.0), **changes})
+    assert start_s(42.0, [pod]) == seconds
+
+
+def test_a_start_without_a_known_warm_up_is_not_known() -> None:
+    assert start_s(None, [serving_pod()]) is None
+
+
+PARTS: dict[str, Any] = {"drain": 5.0, "handover": 7.0, "start": 42.0}
 
 
 @pytest.mark.parametrize(
@@ -102,12 +129,12 @@ PARTS: dict[str, Any] = {"drain": 5.0, "handover": 7.0, "warmup": 42.0}
     [
         ({}, "about 54 s without a warm pod (5 s to drain, 7 s to hand its place over, 42 s to start)"),
         (
-            {"warmup": None},
+            {"start": None},
             f"about 12 s and a warm-up without a warm pod (5 s to drain, 7 s to hand its place over{UNMEASURED}",
         ),
         ({"placed": True}, "about 42 s without a warm pod (the new pod has its place)"),
         (
-            {"placed": True, "warmup": None},
+            {"placed": True, "start": None},
             f"about a warm-up without a warm pod (the new pod has its place{UNMEASURED}",
         ),
     ],

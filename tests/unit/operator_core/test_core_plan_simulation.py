@@ -78,7 +78,7 @@ def test_one_card_and_one_pod_roll_with_the_outage_in_the_condition() -> None:
         if not model.serving:
             messages.add(model.condition("Progressing")["message"])
     assert any(
-        message.endswith(" to hand its place over, 6 s to start), because no card is free") for message in messages
+        message.endswith(" to hand its place over, 11 s to start), because no card is free") for message in messages
     )
     assert all(message.startswith("planned replacement") for message in messages)
     assert [event.reason for event in model.events].count("PlannedOutage") == 1

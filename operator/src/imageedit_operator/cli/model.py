@@ -28,7 +28,7 @@ from imageedit_operator.core.actions import (
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedJob
 from imageedit_operator.core.observed_pod import ObservedPod
-from imageedit_operator.core.outage import GONE_S, PROPAGATION_S, handover_s, work_s
+from imageedit_operator.core.outage import GONE_S, PROPAGATION_S, handover_s, start_s, work_s
 from imageedit_operator.core.pods import is_active, is_serving
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import revision_hash
@@ -65,11 +65,15 @@ class Model:
     _wanted: str = ""
     """The spec's revision."""
     _names: int = 0
+    _start_s: float = 0.0
+    """From its place until a new pod serves."""
     _cards: Cards = field(init=False)
 
     def __post_init__(self) -> None:
         self.status, self._service = self.observed.status, self.observed.service_matches
         self._claims, self._wanted = self.observed.claims_exist, revision_hash(self.resource)
+        began_s = start_s(self.warmup_s, self.observed.pods) or 0.0
+        self._start_s = handover_s(self.observed.pods) - GONE_S + began_s
         self._cards = model_cards.seen(self.resource, self.observed)
         self.deployments = {item.name: item for item in self.observed.deployments}
         self.pods = {pod.uid: pod for pod in self.observed.pods}
@@ -212,7 +216,7 @@ class Model:
         if words:
             since = pod.unschedulable_since or self.now
             return replace(pod, unschedulable=True, unschedulable_since=since, unschedulable_message=words)
-        self._warm_at[pod.uid] = self.now + handover_s(self.observed.pods) - GONE_S + self.warmup_s
+        self._warm_at[pod.uid] = self.now + self._start_s
         placed = replace(pod, node=self._node(), unschedulable=False, unschedulable_message="", scheduled_at=self.now)
         self.pods[pod.uid] = placed  # the next one in this look sees its card taken
         return placed

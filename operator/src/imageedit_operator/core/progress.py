@@ -40,6 +40,8 @@ class Situation:
     outage: bool
     expected_drain_s: float
     expected_handover_s: float
+    expected_start_s: float | None
+    """From the start of the container until the pod is in the Service."""
     expected_warmup_s: float | None
     trouble: Trouble | None
     cardless: ObservedPod | None

@@ -52,6 +52,7 @@ def read(
     complete = fleet is not None and is_steady(fleet, wanted)
     served = previous.get("currentRevision", goal.revision)
     rolling = not complete and _rolls(fleet, previous, goal.revision, served=str(served), wanted=wanted)
+    warmup_s = outage.warmup_s(previous, ours)
     announced = find(previous, "Progressing").get("reason") == "PlannedReplacement"
     return Situation(
         name=resource.name,
@@ -70,7 +71,8 @@ def read(
         outage=step.outage or (announced and rolling and serving == 0),
         expected_drain_s=outage.drain_s(fleet),
         expected_handover_s=outage.handover_s(ours),
-        expected_warmup_s=outage.warmup_s(previous, ours),
+        expected_start_s=outage.start_s(warmup_s, ours),
+        expected_warmup_s=warmup_s,
         trouble=trouble,
         placed=any(pod.node for pod in live),
         cardless=cardless[0] if cardless else None,

@@ -133,7 +133,7 @@ def _planned(situation: Situation, previous: Mapping[str, Any]) -> Answer:
     length = outage.words(
         drain=situation.expected_drain_s,
         handover=situation.expected_handover_s,
-        warmup=situation.expected_warmup_s,
+        start=situation.expected_start_s,
         placed=situation.placed,
     )
     because = f"the strategy is {situation.strategy}"
