@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
+from imageedit_operator.core.stored import epoch_s
 from localcluster.cluster import Cluster
-from support.kubectl import Kubectl, condition
+from support.kubectl import Kubectl, condition, is_current
 from support.load import Load, Tally
 from support.resources import Resource
 from support.watching import PodWatch
@@ -71,6 +73,31 @@ def test_one_replica_on_the_only_card_is_a_planned_replacement_with_words(cluste
     planned = [message for message in said if message.startswith("planned replacement: about")]
     assert planned, said
     assert "no card is free" in planned[0]
+
+
+def test_the_time_without_a_warm_pod_is_about_as_long_as_announced(cluster: Cluster, resource: Resource) -> None:
+    cluster.set_cards(1)
+    resource.wait_allocatable(1)
+    resource.create(replicas=1)
+    resource.wait_complete()
+    said: set[str] = set()
+    since: dict[str, float] = {}
+
+    def complete() -> bool:
+        now = resource.read()
+        available = condition(now, "Available")
+        said.add(condition(now, "Progressing")["message"])
+        since[available["status"]] = epoch_s(available["lastTransitionTime"])
+        return is_current(now) and bool(condition(now, "Ready")["status"] == "True")
+
+    resource.roll("revision-b")
+    resource.wait_until("the roll", complete)
+
+    (announced,) = [re.match(r"planned replacement: about (\d+) s ", words) for words in said if "planned" in words]
+    assert announced is not None
+    dark_s = since["True"] - since["False"]
+    # Both are rounded to seconds, and this machine may be busy with other things at either start.
+    assert abs(dark_s - int(announced[1])) <= 3 + 0.3 * dark_s, (said, since)
 
 
 def test_a_revision_that_cannot_start_stops_and_the_old_one_serves_on(resource: Resource, kubectl: Kubectl) -> None:
