@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import resource
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -18,23 +17,13 @@ from imageedit_server.errors import Conflict, InvalidInput, StorageUnusable
 from imageedit_server.gate.job_book import JobLimits
 from imageedit_server.gate.jobs import Job, JobState
 from imageedit_server.worker.protocol import WorkerError, WorkerFailure
+from support.full_disk import disk_full
 
 LIMITS = JobLimits(keep_s=100.0, max_open=50, max_kept=50, max_bytes=10**6)
 
 
 def digest_of(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
-
-
-@contextlib.contextmanager
-def disk_full() -> Iterator[None]:
-    """No file grows meanwhile, nor is one written anew."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class HandEdit:

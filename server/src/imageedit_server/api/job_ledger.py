@@ -122,14 +122,10 @@ class JobLedger:
             expected_s=new.expected_s,
         )
         self._put(job)
-        adding = self._adding[job.job_id] = asyncio.ensure_future(self._disk.call(self._disk.store.add, job, new.body))
-        try:
-            await asyncio.shield(adding)
-        except StorageUnusable:
-            self._drop(job.job_id)
-            raise
-        finally:
-            del self._adding[job.job_id]
+        adding = self._adding[job.job_id] = asyncio.create_task(self._written(job, new.body))
+        # A client that left looks at no error; looking here keeps asyncio from reporting it.
+        adding.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(adding)
         return job
 
     def waiting(self) -> Iterator[Job]:
@@ -243,6 +239,16 @@ class JobLedger:
             return False
         self._put(after, before=before)
         return True
+
+    async def _written(self, job: Job, body: bytes) -> None:
+        """Bring a new job to the disk, also when its client does not wait for that: what the disk has decides."""
+        try:
+            await self._disk.call(self._disk.store.add, job, body)
+        except StorageUnusable:
+            self._drop(job.job_id)
+            raise
+        finally:
+            del self._adding[job.job_id]
 
     def _put(self, job: Job, *, before: Job | None = None) -> None:
         self.book.put(job)
