@@ -42,6 +42,28 @@ class SlowRead:
             await self._reading
 
 
+async def test_a_deleted_job_stays_deleted_though_the_disk_was_full_when_its_last_state_came(tmp_path: Path) -> None:
+    async with opened(tmp_path) as ledger:
+        job_id = (await ledger.add(NEW)).job_id
+        before_the_state = SlowRead(ledger, tmp_path, "one")
+        ending = asyncio.create_task(ledger.cancelled(job_id))
+        await asyncio.sleep(0)
+        before_the_deletion = SlowRead(ledger, tmp_path, "two")
+        await asyncio.sleep(0)
+        deleting = asyncio.create_task(ledger.delete(job_id))
+        await asyncio.sleep(0)
+        with disk_full():
+            await before_the_state.end()
+            await ending
+        sweeping = asyncio.create_task(ledger.sweep())
+        await asyncio.sleep(0)
+        await before_the_deletion.end()
+        await asyncio.gather(deleting, sweeping)
+
+    async with opened(tmp_path) as ledger:
+        assert list(ledger.book) == []
+
+
 async def test_a_job_that_the_disk_did_not_take_is_forgotten_though_its_client_had_left(tmp_path: Path) -> None:
     async with opened(tmp_path) as ledger:
         before_it = SlowRead(ledger, tmp_path, "one")

@@ -61,6 +61,7 @@ class JobLedger:
         self._on_change = on_change
         self._disk = JobDisk(folder)
         self._unsaved: set[str] = set()
+        self._leaving: set[str] = set()
         self._adding: dict[str, asyncio.Future[None]] = {}
 
     async def load(self) -> None:
@@ -197,13 +198,16 @@ class JobLedger:
         Raises:
             StorageUnusable: it is still there.
         """
-        # Not to be written again behind the deletion.
+        # Not to be written again behind the deletion, nor if a state that is on its way does not get there.
         self._unsaved.discard(job_id)
+        self._leaving.add(job_id)
         try:
             await self._disk.call(self._disk.store.delete, job_id)
         except StorageUnusable:
             self._unsaved.add(job_id)
             raise
+        finally:
+            self._leaving.discard(job_id)
         self._drop(job_id)
 
     async def sweep(self) -> None:
@@ -224,7 +228,8 @@ class JobLedger:
                 if job is not None:
                     await self._disk.call(self._disk.store.save, job)
             except StorageUnusable:
-                self._unsaved.add(job_id)
+                if job_id not in self._leaving:
+                    self._unsaved.add(job_id)
                 return
 
     async def close(self) -> None:
