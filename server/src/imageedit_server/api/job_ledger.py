@@ -1,14 +1,14 @@
 """The jobs of one folder: known in memory, and written through to the disk by one thread.
 
-It knows neither worker nor queue, so a gateway keeps its jobs by it as well. What is in memory holds: a state that the
-disk did not take is written later. All methods belong to one event loop, which never waits for a disk.
+It knows neither worker nor queue, so a gateway keeps its jobs by it as well. What is in memory holds; a state that the
+disk did not take is written later (`job_unsaved`). All methods belong to one event loop, which never waits for a disk.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
-import logging
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,13 +16,12 @@ from pathlib import Path
 
 from imageedit_server.api.job_disk import JobDisk
 from imageedit_server.api.job_recovery import take_over
+from imageedit_server.api.job_unsaved import Unsaved
 from imageedit_server.errors import Conflict, NotFound, Overloaded, StorageUnusable
 from imageedit_server.gate import jobs as states
 from imageedit_server.gate.admission import whole_seconds
 from imageedit_server.gate.job_book import JobBook, JobLimits
 from imageedit_server.gate.jobs import Job, JobState
-
-log = logging.getLogger("imageedit.jobs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +59,7 @@ class JobLedger:
         self._now_s = now_s
         self._on_change = on_change
         self._disk = JobDisk(folder)
-        self._unsaved: set[str] = set()
-        self._leaving: set[str] = set()
+        self._unsaved = Unsaved(self._disk, now=self.book.get)
         self._adding: dict[str, asyncio.Future[None]] = {}
 
     async def load(self) -> None:
@@ -189,8 +187,8 @@ class JobLedger:
     async def change(self, job_id: str, change: Callable[[Job], Job]) -> None:
         """Change a state, which holds here even when the disk does not take it; one that was deleted stays so."""
         if self._become(job_id, change):
-            self._unsaved.add(job_id)
-            await self.save_unsaved()
+            self._unsaved.note(job_id)
+            await self._unsaved.save()
 
     async def delete(self, job_id: str) -> None:
         """Forget a job with its files.
@@ -198,43 +196,20 @@ class JobLedger:
         Raises:
             StorageUnusable: it is still there.
         """
-        # Not to be written again behind the deletion, nor if a state that is on its way does not get there.
-        self._unsaved.discard(job_id)
-        self._leaving.add(job_id)
-        try:
+        with self._unsaved.leaving(job_id):
             await self._disk.call(self._disk.store.delete, job_id)
-        except StorageUnusable:
-            self._unsaved.add(job_id)
-            raise
-        finally:
-            self._leaving.discard(job_id)
         self._drop(job_id)
 
     async def sweep(self) -> None:
         """Delete the ended jobs whose time is over, and write what could not be written before."""
-        await self.save_unsaved()
-        for job in self.book.expired(self._now_s(), keep_s=self._limits.keep_s):
-            try:
+        await self._unsaved.save()
+        with contextlib.suppress(StorageUnusable):
+            for job in self.book.expired(self._now_s(), keep_s=self._limits.keep_s):
                 await self.delete(job.job_id)
-            except StorageUnusable:
-                return
-
-    async def save_unsaved(self) -> None:
-        """Write the states that the disk has not taken yet."""
-        for job_id in list(self._unsaved):
-            job = self.book.get(job_id)
-            self._unsaved.discard(job_id)
-            try:
-                if job is not None:
-                    await self._disk.call(self._disk.store.save, job)
-            except StorageUnusable:
-                if job_id not in self._leaving:
-                    self._unsaved.add(job_id)
-                return
 
     async def close(self) -> None:
         """Write what is on its way, and let go of the folder."""
-        await self.save_unsaved()
+        await self._unsaved.save()
         await self._disk.close()
 
     def _become(self, job_id: str, change: Callable[[Job], Job]) -> bool:
