@@ -238,6 +238,18 @@ async def test_stop_answers_a_running_edit() -> None:
         await edit
 
 
+async def test_an_edit_is_answered_when_its_supervision_breaks_down() -> None:
+    def broken(reason: str) -> None:
+        raise RuntimeError("no more of it")
+
+    async with running_worker(stub_settings(), on_failure=broken) as worker:
+        await worker.until(WorkerPhase.READY)
+        with pytest.raises(WorkerError, match="cannot be supervised: RuntimeError: no more of it"):
+            async with asyncio.timeout(10):
+                await worker.edit(edit_job("bad", prompt="fault: error"))
+        assert worker.phase is WorkerPhase.FAILED
+
+
 @pytest.mark.parametrize(
     ("prompt", "reason", "replaced"),
     [

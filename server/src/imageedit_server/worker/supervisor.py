@@ -314,6 +314,7 @@ class Worker:
     def _fail(self, failure: WorkerFailure) -> None:
         log.error("worker_failed", extra=fields(reason=failure.reason, message=failure.message))
         self.failure = failure
+        self._answer_lost("WorkerLost", failure.message)
         self._enter(WorkerPhase.FAILED)
 
     def _enter(self, phase: WorkerPhase) -> None:
