@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from imageedit_server.worker.framing import pack, read_message
+from imageedit_server.worker.phase import WorkerPhase
 from imageedit_server.worker.protocol import CancelJob, EditResult, Size
 from imageedit_server.worker.shared import LARGE_BYTES, Area, Areas, make_descriptors, opened
-from imageedit_server.worker.supervisor import WorkerPhase
 from server.workers import SMALL, edit_job, kill, running_worker, stub_settings
 
 PICTURE_BYTES = 3 * SMALL.area_px

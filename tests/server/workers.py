@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from imageedit_server.worker.phase import WorkerPhase
 from imageedit_server.worker.protocol import EditJob, EngineSettings, Size
-from imageedit_server.worker.supervisor import Worker, WorkerPhase
+from imageedit_server.worker.supervisor import Worker
 
 SMALL = Size(128, 128)
 READY_OR_FAILED = (WorkerPhase.READY, WorkerPhase.FAILED)

@@ -10,7 +10,7 @@ from imageedit_server.errors import EXIT_CODES, FailureReason
 from imageedit_server.safety.classifier import ClassifierPhase
 from imageedit_server.settings import Settings
 from imageedit_server.telemetry import Telemetry
-from imageedit_server.worker.supervisor import WorkerPhase
+from imageedit_server.worker.phase import WorkerPhase
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "pod-contract.md").read_text()
 

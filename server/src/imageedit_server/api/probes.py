@@ -13,7 +13,7 @@ from imageedit_server.api.observed import NO_FRAMEWORK_TELEMETRY
 from imageedit_server.api.service import Service
 from imageedit_server.errors import Unauthorized
 from imageedit_server.telemetry import CONTENT_TYPE
-from imageedit_server.worker.supervisor import WorkerPhase
+from imageedit_server.worker.phase import WorkerPhase
 
 
 def probes_app(service: Service) -> FastAPI:

@@ -34,8 +34,9 @@ from imageedit_server.safety.hook import Safety
 from imageedit_server.settings import Settings
 from imageedit_server.telemetry import Telemetry
 from imageedit_server.tracing import trace_turn, traces_from
+from imageedit_server.worker.phase import WorkerPhase
 from imageedit_server.worker.protocol import EditJob, EditResult
-from imageedit_server.worker.supervisor import Worker, WorkerPhase
+from imageedit_server.worker.supervisor import Worker
 
 log = logging.getLogger("imageedit.service")
 

@@ -1,21 +1,15 @@
-"""Keeps one worker process loaded and warm, from inside the API process; never blocks its event loop.
-
-start ─▶ STARTING ─▶ LOADING ─▶ WARMING ─▶ READY
-            ▲                                │ the process is gone, hangs, or has a sticky fault
-            └────────── RESTARTING ◀─────────┘
-the model or the device is unusable, or too many losses ─▶ FAILED (for good)
-"""
+"""Keeps one worker process loaded and warm, from inside the API process; never blocks its event loop."""
 
 import asyncio
 import contextlib
 import logging
 from asyncio.subprocess import Process
 from collections.abc import Callable
-from enum import Enum
 
 from imageedit_server.logs import fields
-from imageedit_server.worker.failures import CANCELLED, away, lost, too_slow
-from imageedit_server.worker.framing import pack, read_message
+from imageedit_server.worker.channel import Channel
+from imageedit_server.worker.failures import away, lost, too_slow
+from imageedit_server.worker.phase import WorkerPhase
 from imageedit_server.worker.process import describe_exit, end_process, start_process
 from imageedit_server.worker.protocol import (
     CancelJob,
@@ -28,29 +22,18 @@ from imageedit_server.worker.protocol import (
     NotStarted,
     Reason,
     StepDone,
-    ToWorker,
     WarmReport,
     WorkerError,
     WorkerFailure,
 )
 from imageedit_server.worker.restarts import may_restart
 from imageedit_server.worker.running_edit import RunningEdit, StepCallback
-from imageedit_server.worker.shared import Areas
+from imageedit_server.worker.sent_edits import SentEdits
+from imageedit_server.worker.watchdog import Watchdog
 
 _EXIT_GRACE_S = 0.5  # between the end of a worker's pipe, or its last word, and its exit
 
 log = logging.getLogger("imageedit.supervisor")
-
-
-class WorkerPhase(Enum):
-    """Where the worker stands; the values are the words of `/healthz`."""
-
-    STARTING = "starting"
-    LOADING = "loading"
-    WARMING = "warming"
-    READY = "ready"
-    RESTARTING = "restarting"
-    FAILED = "failed"
 
 
 class Worker:
@@ -71,24 +54,20 @@ class Worker:
         hang_factor: float = 10.0,
         hang_floor_s: float = 30.0,
         start_deadline_s: float = 1800.0,
-        on_change: Callable[[WorkerPhase], None] | None = None,
-        on_failure: Callable[[Reason], None] | None = None,
+        on_change: Callable[[WorkerPhase], None] = lambda _: None,
+        on_failure: Callable[[Reason], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._max_restarts = max_restarts
         self._restart_window_s = restart_window_s
-        self._hang_factor = hang_factor
-        self._hang_floor_s = hang_floor_s
         self._start_deadline_s = start_deadline_s
         self._on_change = on_change
         self._on_failure = on_failure
         self._process: Process | None = None
-        self._areas: Areas | None = None
+        self._channel: Channel | None = None
         self._task: asyncio.Task[None] | None = None
-        self._running: RunningEdit | None = None
-        self._in_hand: RunningEdit | None = None
-        self._wait_for_room: set[str] = set()
-        self._watchdogs: set[asyncio.Task[None]] = set()
+        self._watchdog = Watchdog(factor=hang_factor, floor_s=hang_floor_s, on_hang=self._kill)
+        self._edits = SentEdits(on_begin=self._watchdog.watch)
         self._losses_at_s: list[float] = []
         self._why_killed: str | None = None
         self.phase = WorkerPhase.STARTING
@@ -118,19 +97,14 @@ class Worker:
             NotStarted: no worker is ready, or it was lost before it began this edit.
             WorkerError: the edit failed or was cancelled, or the worker was lost while it ran.
         """
-        await self._room_for(job.job_id)
-        if self.phase is not WorkerPhase.READY or self.pid is None or self.warm is None:
+        await self._edits.room_for(job.job_id)
+        if self.phase is not WorkerPhase.READY or self.pid is None or self._channel is None or self.warm is None:
             raise NotStarted(self.failure or away(f"the worker is {self.phase.value}; try again in a moment"))
-        warmed = self.warm.warmed(job.shape)
-        silence_s = warmed.silence_s if warmed is not None else 0.0
-        running = RunningEdit(job, on_step, silence_limit_s=max(self._hang_floor_s, self._hang_factor * silence_s))
-        if self._running is None:
-            self._begin(running)
-        else:
-            self._in_hand = running
+        edit = RunningEdit(job, on_step, silence_limit_s=self._watchdog.limit_s(self.warm.warmed(job.shape)))
+        self._edits.add(edit)
         with contextlib.suppress(ConnectionError):  # a worker that just died is answered for by the supervising task
-            await self._send(job)
-        return await asyncio.shield(running.answer)
+            await self._channel.send(job)
+        return await asyncio.shield(edit.answer)
 
     def cancel(self, job_id: str) -> None:
         """End the running job at its next step, or one that waits before its first: its `edit` raises `Cancelled`, and
@@ -138,21 +112,18 @@ class Worker:
 
         A job that is neither, or whose last step is done, ends by itself.
         """
-        self._wait_for_room.discard(job_id)
-        known = [one.job.job_id for one in (self._running, self._in_hand) if one is not None]
-        if job_id not in known or self.pid is None:
+        if not self._edits.call_off(job_id) or self.pid is None or self._channel is None:
             return
         with contextlib.suppress(ConnectionError):
-            self._write(CancelJob(job_id=job_id))
+            self._channel.write(CancelJob(job_id=job_id))
 
     async def stop(self) -> None:
         """End the worker process and wait until it is gone."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        self._answer_lost("WorkerLost", "the server is stopping")
-        for watchdog in list(self._watchdogs):
-            watchdog.cancel()
+        self._edits.lost("WorkerLost", "the server is stopping")
+        self._watchdog.end()
 
     async def _keep_one_alive(self) -> None:
         try:
@@ -161,7 +132,7 @@ class Worker:
                 self.restarts += 1
                 failure = await self._run_one_process()
             if failure is not None:
-                self._count(failure.reason)
+                self._on_failure(failure.reason)
         except Exception as error:  # a supervisor that ends in silence would leave a pod that waits for ever
             log.exception("supervisor_failed")
             failure = lost(f"the worker cannot be supervised: {type(error).__name__}: {error}")
@@ -179,34 +150,34 @@ class Worker:
         self._why_killed = None
         self.warm = None
         process, areas = await start_process(self._settings)
-        self._process, self._areas = process, areas
+        channel = Channel(process, areas)
+        self._process, self._channel = process, channel
         try:
-            failure = await self._follow_in_time(process, areas)
+            failure = await self._follow_in_time(channel)
             await end_process(process, grace_s=_EXIT_GRACE_S)
         finally:
             await end_process(process)
-            self._areas = None
-            areas.close()
+            self._channel = None
+            channel.close()
         if failure is None:
             why = self._why_killed or f"it ended with {describe_exit(process.returncode or 0)}"
             log.error("worker_lost", extra=fields(pid=process.pid, why=why))
             if self._why_killed is None:
-                self._count("WorkerLost")
-            self._answer_lost("WorkerLost", why)
+                self._on_failure("WorkerLost")
+            self._edits.lost("WorkerLost", why)
         return failure
 
-    async def _follow_in_time(self, process: Process, areas: Areas) -> WorkerFailure | None:
+    async def _follow_in_time(self, channel: Channel) -> WorkerFailure | None:
         try:
             async with asyncio.timeout(self._start_deadline_s) as deadline:
-                return await self._follow(process, areas, when_ready=lambda: deadline.reschedule(None))
+                return await self._follow(channel, when_ready=lambda: deadline.reschedule(None))
         except TimeoutError:
             return too_slow(self._start_deadline_s, warming=self.phase is WorkerPhase.WARMING)
 
-    async def _follow(self, process: Process, areas: Areas, *, when_ready: Callable[[], None]) -> WorkerFailure | None:
-        assert process.stdout is not None
+    async def _follow(self, channel: Channel, *, when_ready: Callable[[], None]) -> WorkerFailure | None:
         while True:
             try:
-                message = await read_message(process.stdout, areas.incoming)
+                message = await channel.receive()
             except EOFError:
                 self._enter(WorkerPhase.RESTARTING)
                 return None
@@ -227,99 +198,49 @@ class Worker:
                     return message
 
     def _hear(self, message: StepDone | EditResult | JobFailed) -> None:
-        running = self._running
-        if running is None or running.job.job_id != message.job_id:
+        edit = self._edits.heard_of(message.job_id)
+        if edit is None:
             return
-        running.heard()
         match message:
             case StepDone(step=step, steps=steps):
-                running.report(step, steps)
+                edit.report(step, steps)
             case EditResult():
-                self._begin_what_is_in_hand()
-                running.answer.set_result(message)
+                self._edits.ended()
+                edit.answer.set_result(message)
             case JobFailed(failure=failure):
-                if failure.reason != "Cancelled":
-                    self._count(failure.reason)
-                if failure.sticky:
-                    self._running = None
-                    self._enter(WorkerPhase.RESTARTING)
-                    self._why_killed = failure.message
-                    self._answer_lost("WorkerLost", failure.message)
-                else:
-                    self._begin_what_is_in_hand()
-                running.answer.set_exception(WorkerError(failure))
+                self._hear_failure(edit, failure)
 
-    async def _room_for(self, job_id: str) -> None:
-        """Wait until the worker has no more than one edit."""
-        self._wait_for_room.add(job_id)
-        try:
-            while self._running is not None and self._in_hand is not None:
-                await asyncio.wait([self._running.answer])
-            if job_id not in self._wait_for_room:
-                raise WorkerError(CANCELLED)
-        finally:
-            self._wait_for_room.discard(job_id)
+    def _hear_failure(self, edit: RunningEdit, failure: WorkerFailure) -> None:
+        if failure.reason != "Cancelled":
+            self._on_failure(failure.reason)
+        edit.answer.set_exception(WorkerError(failure))
+        if failure.sticky:
+            self._give_up("WorkerLost", failure.message)
+        else:
+            self._edits.ended()
 
-    def _begin(self, running: RunningEdit) -> None:
-        self._running = running
-        running.heard()
-        self._watch(running)
+    def _kill(self, edit: RunningEdit) -> None:
+        self._on_failure("Hung")
+        # A process that hangs inside a driver may outlive even SIGKILL: answer before it is gone.
+        self._give_up("Hung", f"nothing was heard of it for {edit.silence_limit_s:.1f} s")
+        with contextlib.suppress(ProcessLookupError):
+            if self._process is not None:
+                self._process.kill()
 
-    def _begin_what_is_in_hand(self) -> None:
-        """The worker has ended an edit and goes on with the next by itself."""
-        self._running, following, self._in_hand = None, self._in_hand, None
-        if following is not None:
-            self._begin(following)
-
-    async def _send(self, job: EditJob) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        self._write(job)
-        await self._process.stdin.drain()
-
-    def _write(self, message: ToWorker) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        area = None if self._areas is None else self._areas.outgoing
-        self._process.stdin.write(pack(message, area))
-
-    def _watch(self, running: RunningEdit) -> None:
-        async def kill_if_it_hangs() -> None:
-            if await running.hangs() and self._process is not None:
-                self._why_killed = f"nothing was heard of it for {running.silence_limit_s:.1f} s"
-                self._enter(WorkerPhase.RESTARTING)
-                self._count("Hung")
-                # A process that hangs inside a driver may outlive even SIGKILL: answer before it is gone.
-                self._answer_lost("Hung", self._why_killed)
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.kill()
-
-        watchdog = asyncio.create_task(kill_if_it_hangs(), name="worker-watchdog")
-        self._watchdogs.add(watchdog)
-        watchdog.add_done_callback(self._watchdogs.discard)
-
-    def _answer_lost(self, reason: Reason, why: str) -> None:
-        running, self._running = self._running, None
-        if running is not None and not running.answer.done():
-            failure = lost(f"the worker was lost during the edit: {why}", reason=reason)
-            running.answer.set_exception(WorkerError(failure))
-        in_hand, self._in_hand = self._in_hand, None
-        if in_hand is not None and not in_hand.answer.done():
-            in_hand.answer.set_exception(NotStarted(away(f"the worker was lost before the edit began: {why}")))
-
-    def _count(self, reason: Reason) -> None:
-        if self._on_failure is not None:
-            self._on_failure(reason)
+    def _give_up(self, reason: Reason, why: str) -> None:
+        """This process takes no further edit, whenever it ends."""
+        self._why_killed = why
+        self._enter(WorkerPhase.RESTARTING)
+        self._edits.lost(reason, why)
 
     def _fail(self, failure: WorkerFailure) -> None:
         log.error("worker_failed", extra=fields(reason=failure.reason, message=failure.message))
         self.failure = failure
-        self._answer_lost("WorkerLost", failure.message)
+        self._edits.lost("WorkerLost", failure.message)
         self._enter(WorkerPhase.FAILED)
 
     def _enter(self, phase: WorkerPhase) -> None:
         if phase is self.phase:
             return
         self.phase = phase
-        if self._on_change is not None:
-            self._on_change(phase)
+        self._on_change(phase)
