@@ -59,7 +59,7 @@ class Gate:
         refused = refusal(
             drain=self.drain,
             worker_ready=self.ready,
-            work=Work(load=self.queue.load, ahead_s=self.queue.ahead_s),
+            work=Work(load=self.queue.line.load, ahead_s=self.queue.line.ahead_s),
             limits=Limits(hard_limit=HARD_LIMIT, max_wait_s=20.0),
             ask=ask,
         )
@@ -180,7 +180,7 @@ class GateMachine(RuleBasedStateMachine):
         self.loop.run_until_complete(asyncio.sleep(seconds))
 
         if seconds > LINGER_S and not any(self._waits(client) for client in self.clients):
-            assert self.gate.queue.load.waiting == 0
+            assert self.gate.queue.line.load.waiting == 0
             assert self.worker.running is None or self.worker.running.job_id in self.worker.cancelled
 
     @invariant()
@@ -225,7 +225,7 @@ class GateMachine(RuleBasedStateMachine):
         self.loop.run_until_complete(asyncio.sleep(KEEP_S + 5))
 
         assert all(len(client.answers) == 1 for client in self.clients)
-        assert self.gate.queue.load == Load()
+        assert self.gate.queue.line.load == Load()
         # Looking for anything forgets what is too old.
         self.gate.retries.find(Identity(scope="", content=""))
         assert (self.gate.retries.known, self.gate.retries.kept_bytes) == (0, 0)
@@ -238,7 +238,7 @@ class GateMachine(RuleBasedStateMachine):
         return not client.answers and not client.gone.is_set()
 
     def _in(self) -> int:
-        load = self.gate.queue.load
+        load = self.gate.queue.line.load
         return load.running + load.waiting
 
     def _settle(self) -> None:

@@ -82,11 +82,11 @@ async def test_what_was_sent_ahead_counts_as_waiting_until_its_turn() -> None:
         ticket = queue.submit(job("b"))
         await settle()
         await worker.step("a", 2)
-        assert queue.load == Load(running=1, waiting=1)
-        assert queue.place(ticket) == 1
+        assert queue.line.load == Load(running=1, waiting=1)
+        assert queue.line.place(ticket) == 1
         assert len(waits) == 1
         await worker.finish("a")
-        assert queue.load == Load(running=1, waiting=0)
+        assert queue.line.load == Load(running=1, waiting=0)
         assert len(waits) == 2
 
 

@@ -104,7 +104,7 @@ class Crowd:
         limits = Limits(hard_limit=self.hard_limit, max_wait_s=self.max_wait_s)
         number = 0
         while True:
-            work = self.queue.work
+            work = self.queue.line.work
             ask = Ask()
             if not refusal(drain=DrainPhase.ACCEPTING, worker_ready=True, work=work, limits=limits, ask=ask):
                 number += 1
@@ -116,7 +116,7 @@ class Crowd:
     async def _run_jobs(self) -> None:
         for number in range(self.jobs):
             self.first_in_line_s[f"job {number}"] = now()
-            while not job_may_enter(drain=DrainPhase.ACCEPTING, worker_ready=True, jobs_in=self.queue.work.jobs):  # noqa: ASYNC110
+            while not job_may_enter(drain=DrainPhase.ACCEPTING, worker_ready=True, jobs_in=self.queue.line.work.jobs):  # noqa: ASYNC110
                 await asyncio.sleep(0.25)
             await asyncio.wait([self.queue.submit(self._job(f"job {number}"), of_job=True).answer])
 

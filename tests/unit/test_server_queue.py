@@ -31,12 +31,12 @@ async def test_edits_run_one_at_a_time_in_the_order_of_arrival() -> None:
 
 async def test_the_load_tells_running_from_waiting() -> None:
     async with running(HandWorker()) as queue:
-        assert queue.load == Load(running=0, waiting=0)
+        assert queue.line.load == Load(running=0, waiting=0)
         for name in "abc":
             queue.submit(job(name))
         await settle()
 
-        assert queue.load == Load(running=1, waiting=2)
+        assert queue.line.load == Load(running=1, waiting=2)
 
 
 async def test_every_change_of_the_load_is_told() -> None:
@@ -154,10 +154,10 @@ def test_an_edit_that_lingers_is_given_up_when_its_time_is_over() -> None:
         queue.withdraw(runs)
         queue.withdraw(waits)
         await asyncio.sleep(2.9)
-        assert (worker.cancelled, queue.load) == ([], Load(running=1, waiting=1))
+        assert (worker.cancelled, queue.line.load) == ([], Load(running=1, waiting=1))
         await asyncio.sleep(0.2)
 
-        assert (worker.cancelled, queue.load) == (["a"], Load(running=1, waiting=0))
+        assert (worker.cancelled, queue.line.load) == (["a"], Load(running=1, waiting=0))
         assert waits.answer.cancelled()
         worker.step()
 
@@ -259,7 +259,7 @@ async def test_an_edit_that_is_given_up_while_its_start_is_noted_never_runs() ->
         await settle()
 
         assert worker.started == []
-        assert queue.load == Load()
+        assert queue.line.load == Load()
 
 
 async def test_place_and_seconds_until_the_start_count_what_is_in_front() -> None:
@@ -270,9 +270,9 @@ async def test_place_and_seconds_until_the_start_count_what_is_in_front() -> Non
         await settle()
         clock[0] = 4.0
 
-        assert [queue.place(ticket) for ticket in (first, second, third)] == [None, 1, 2]
-        assert [queue.starts_in_s(ticket) for ticket in (first, second, third)] == [0.0, 6.0, 16.0]
-        assert queue.ahead_s == 26.0
+        assert [queue.line.place(ticket) for ticket in (first, second, third)] == [None, 1, 2]
+        assert [queue.line.starts_in_s(ticket) for ticket in (first, second, third)] == [0.0, 6.0, 16.0]
+        assert queue.line.ahead_s == 26.0
 
 
 async def test_progress_is_told_by_step() -> None:
@@ -322,7 +322,7 @@ async def test_all_that_wait_are_answered_when_the_worker_does_not_come_back() -
         for ticket in tickets:
             with pytest.raises(WorkerError, match="gone"):
                 await ticket.answer
-        assert queue.load == Load()
+        assert queue.line.load == Load()
 
 
 async def test_idle_means_nothing_runs_and_nothing_waits() -> None:

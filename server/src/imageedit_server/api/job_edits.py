@@ -28,7 +28,7 @@ class ServiceEditor:
 
     def may_start(self) -> bool:
         """Whether the first job that waits may get in line now."""
-        return may_run(self._service, jobs_in=self._service.queue.work.jobs)
+        return may_run(self._service, jobs_in=self._service.queue.line.work.jobs)
 
     def span(self, job: Job) -> AbstractContextManager[object]:
         """The trace of a run, around all that is done for it."""
@@ -67,12 +67,12 @@ class ServiceEdit:
     @property
     def place(self) -> int | None:
         """How many edits are before it; None when it waits no more."""
-        return None if self._ticket is None else self._service.queue.place(self._ticket)
+        return None if self._ticket is None else self._service.queue.line.place(self._ticket)
 
     @property
     def starts_in_s(self) -> float:
         """Seconds until its turn."""
-        return 0.0 if self._ticket is None else self._service.queue.starts_in_s(self._ticket)
+        return 0.0 if self._ticket is None else self._service.queue.line.starts_in_s(self._ticket)
 
     @property
     def step(self) -> int:
@@ -98,7 +98,7 @@ class ServiceEdit:
             await before_start()
 
         queue = self._service.queue
-        if not may_run(self._service, jobs_in=queue.work.jobs):
+        if not may_run(self._service, jobs_in=queue.line.work.jobs):
             raise NotNow
         ticket = self._ticket = queue.submit(
             self._received.job,

@@ -107,7 +107,7 @@ class Jobs:
         return Standing(
             job=job,
             place=load.running + load.waiting + len(before),
-            starts_in_s=queue.ahead_s + sum(one.expected_s for one in before),
+            starts_in_s=queue.line.ahead_s + sum(one.expected_s for one in before),
             step=0,
             steps=None,
         )

@@ -13,14 +13,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from imageedit_server.api.in_hand import InHand
+from imageedit_server.api.line import Line
 from imageedit_server.api.ticket import Ticket, TooLate
-from imageedit_server.gate.admission import Work, too_late
-from imageedit_server.gate.estimate import Load, ahead_s, remaining_s
+from imageedit_server.gate.estimate import Load
 from imageedit_server.worker.protocol import EditJob, EditResult, WorkerError, WorkerFailure
 
 OnStep = Callable[[int, int], None]
@@ -28,7 +27,7 @@ Edit = Callable[[EditJob, OnStep], Awaitable[EditResult]]
 
 
 class EditQueue:
-    """The queue in front of one worker.
+    """The queue in front of one worker; `line` is for those who look at it.
 
     Args:
         edit: runs one job on the card, and tells each step.
@@ -59,14 +58,12 @@ class EditQueue:
         self._edit = edit
         self._cancel = cancel
         self._now_s = now_s
-        self._expected_s = expected_s
         self._steps = steps
         self._on_change = on_change
         self._on_start = on_start
         self._on_turn = on_turn
         self._on_drop = on_drop
-        self._waiting: deque[Ticket] = deque()
-        self._running: Ticket | None = None
+        self.line = Line(now_s=now_s, expected_s=expected_s)
         self._in_hand = InHand(edit=self._sent, cancel=cancel)
         self._work = asyncio.Event()
         self._open = asyncio.Event()
@@ -74,37 +71,9 @@ class EditQueue:
         self._idle.set()
 
     @property
-    def load(self) -> Load:
-        """What runs and what waits now."""
-        return Load(running=int(self._running is not None), waiting=len(self._waiting))
-
-    @property
-    def work(self) -> Work:
-        """All that is in now, as admission looks at it."""
-        lefts = [(self._running, self._left_s(0)), *((one, self._expected_s(one.job)) for one in self._waiting)]
-        of_jobs = [left_s for ticket, left_s in lefts if ticket is not None and ticket.of_job]
-        ahead_s = sum(left_s for _, left_s in lefts)
-        return Work(load=self.load, ahead_s=ahead_s, jobs=len(of_jobs), jobs_s=sum(of_jobs))
-
-    @property
     def now_s(self) -> float:
         """The queue's clock, in which deadlines are given."""
         return self._now_s()
-
-    @property
-    def ahead_s(self) -> float:
-        """Seconds until the card is through with all that is in now."""
-        return self._left_s(len(self._waiting))
-
-    def place(self, ticket: Ticket) -> int | None:
-        """How many edits are before this one, the running one included; None when it waits no more."""
-        if ticket not in self._waiting:
-            return None
-        return self._waiting.index(ticket) + int(self._running is not None)
-
-    def starts_in_s(self, ticket: Ticket) -> float:
-        """Seconds until a ticket's turn; 0 when it waits no more."""
-        return self._left_s(self._waiting.index(ticket)) if ticket in self._waiting else 0.0
 
     def submit(
         self,
@@ -126,7 +95,7 @@ class EditQueue:
             before_start=before_start,
             of_job=of_job,
         )
-        self._waiting.append(ticket)
+        self.line.waiting.append(ticket)
         self._changed()
         self._hand_over()
         return ticket
@@ -134,9 +103,7 @@ class EditQueue:
     def attach(self, ticket: Ticket, *, deadline_s: float = math.inf) -> None:
         """One more request holds the ticket."""
         ticket.holders.append(deadline_s)
-        if ticket.lingering is not None:
-            ticket.lingering.cancel()
-            ticket.lingering = None
+        ticket.stay()
 
     def withdraw(self, ticket: Ticket, *, deadline_s: float = math.inf) -> None:
         """One request lets go of the ticket. When it was the last, the edit is given up: one that waits is dropped,
@@ -162,9 +129,9 @@ class EditQueue:
     def fail_all(self, failure: WorkerFailure) -> None:
         """Answer every waiting job with an error: the worker does not come back."""
         self.hold()
-        for ticket in self._waiting:
-            self._settle(ticket, WorkerError(failure))
-        self._waiting.clear()
+        for ticket in self.line.waiting:
+            ticket.settle(WorkerError(failure))
+        self.line.waiting.clear()
         self._in_hand.forget()
         self._changed()
 
@@ -177,31 +144,31 @@ class EditQueue:
         while True:
             await self._work.wait()
             await self._open.wait()
-            if self._waiting:
-                await self._run_one(self._waiting.popleft())
+            if self.line.waiting:
+                await self._run_one(self.line.waiting.popleft())
 
     async def _run_one(self, ticket: Ticket) -> None:
-        self._running = ticket
+        self.line.running = ticket
         try:
             if self._may_start(ticket):
                 self._changed()
                 await self._prepare(ticket)
                 # Its last holder may have let go meanwhile.
                 if not ticket.answer.done():
-                    self._settle(ticket, await self._on_card(ticket))
+                    ticket.settle(await self._on_card(ticket))
         except Exception as error:
             # Not swallowed: it is the answer, and the edge that awaits it decides about log and status.
-            self._settle(ticket, error)
+            ticket.settle(error)
         finally:
             ticket.asked_in.run(self._on_turn, ticket, self._now_s())
-            self._running = None
+            self.line.running = None
             self._changed()
 
     async def _prepare(self, ticket: Ticket) -> None:
         if ticket.before_start is not None:
             await ticket.before_start()
         if ticket.steps_open and not self._in_hand.holds(ticket):
-            ticket.job = replace(ticket.job, steps=self._steps(ticket.job, len(self._waiting)))
+            ticket.job = replace(ticket.job, steps=self._steps(ticket.job, len(self.line.waiting)))
 
     async def _on_card(self, ticket: Ticket) -> EditResult:
         ticket.started_s = self._now_s()
@@ -223,16 +190,16 @@ class EditQueue:
     # | second half      | other                           | yes                |
     def _hand_over(self) -> None:
         """Let the worker have the next edit while it still does this one."""
-        running = self._running
-        if running is None or not self._in_hand.empty or not self._waiting or not self._open.is_set():
+        line, running = self.line, self.line.running
+        if running is None or not self._in_hand.empty or not line.waiting or not self._open.is_set():
             return
         if 2 * running.step < running.job.steps:
             return
-        ticket = self._waiting[0]
-        if ticket.before_start is not None or not ticket.holders or self._too_late(ticket, after_s=self._left_s(0)):
+        ticket = line.waiting[0]
+        if ticket.before_start is not None or not ticket.holders or line.too_late(ticket, after_s=line.running_left_s):
             return
         if ticket.steps_open:
-            ticket.job = replace(ticket.job, steps=self._steps(ticket.job, len(self._waiting) - 1))
+            ticket.job = replace(ticket.job, steps=self._steps(ticket.job, len(line.waiting) - 1))
         self._in_hand.give(ticket)
 
     def _may_start(self, ticket: Ticket) -> bool:
@@ -240,27 +207,23 @@ class EditQueue:
             self._in_hand.take_back(ticket)
             self._drop(ticket, "client_gone")
             return False
-        if self._too_late(ticket, after_s=0.0):
+        if self.line.too_late(ticket, after_s=0.0):
             self._in_hand.take_back(ticket)
-            self._settle(ticket, TooLate())
+            ticket.settle(TooLate())
             self._on_drop("too_late")
             return False
         return True
-
-    def _too_late(self, ticket: Ticket, *, after_s: float) -> bool:
-        left_s = ticket.deadline_s - self._now_s() - after_s
-        return too_late(left_s=left_s, own_s=self._expected_s(ticket.job), others_wait=bool(self._waiting))
 
     def _give_up(self, ticket: Ticket) -> None:
         ticket.lingering = None
         if ticket.holders or ticket.answer.done():
             return
-        if ticket in self._waiting:
-            self._waiting.remove(ticket)
+        if ticket in self.line.waiting:
+            self.line.waiting.remove(ticket)
             self._in_hand.take_back(ticket)
             self._drop(ticket, "client_gone")
             self._changed()
-        elif ticket is self._running:
+        elif ticket is self.line.running:
             self._cancel(ticket.job.job_id)
             self._drop(ticket, "cancelled")
 
@@ -269,29 +232,8 @@ class EditQueue:
         ticket.answer.cancel()
         self._on_drop(why)
 
-    @staticmethod
-    def _settle(ticket: Ticket, answer: EditResult | Exception) -> None:
-        if ticket.lingering is not None:
-            ticket.lingering.cancel()
-            ticket.lingering = None
-        if ticket.answer.done():
-            return
-        if isinstance(answer, Exception):
-            ticket.answer.set_exception(answer)
-        else:
-            ticket.answer.set_result(answer)
-
-    def _left_s(self, count: int) -> float:
-        """Seconds until the card is through with the running edit and the first `count` that wait."""
-        running, left_s = self._running, 0.0
-        if running is not None:
-            started_s = self._now_s() if running.started_s is None else running.started_s
-            left_s = remaining_s(expected_s=self._expected_s(running.job), elapsed_s=self._now_s() - started_s)
-        waiting = (ticket for _, ticket in zip(range(count), self._waiting, strict=False))
-        return ahead_s(running_left_s=left_s, waiting_s=(self._expected_s(ticket.job) for ticket in waiting))
-
     def _changed(self) -> None:
-        load = self.load
+        load = self.line.load
         self._set(self._work, load.waiting > 0)
         self._set(self._idle, load.running + load.waiting == 0)
         self._on_change(load)

@@ -98,7 +98,7 @@ class Service:
     @property
     def load(self) -> Load:
         """What runs and what waits."""
-        return self.queue.load
+        return self.queue.line.load
 
     @property
     def warm(self) -> bool:
@@ -162,7 +162,7 @@ class Service:
         return refusal(
             drain=self.drain_phase(),
             worker_ready=self.warm,
-            work=self.queue.work,
+            work=self.queue.line.work,
             limits=Limits(hard_limit=self.settings.queue_hard_limit, max_wait_s=self.max_wait_s),
             ask=ask,
         )
@@ -222,7 +222,7 @@ class Service:
                 )
             case Refusal.WAIT_TOO_LONG:
                 return Overloaded(
-                    f"The edit would not begin and end in time: {self.queue.ahead_s:.0f} s of work are before it;"
+                    f"The edit would not begin and end in time: {self.queue.line.ahead_s:.0f} s of work are before it;"
                     f" try again in {retry_after_s} s, or wait longer.",
                     code=code,
                     retry_after_s=retry_after_s,
@@ -251,7 +251,7 @@ class Service:
     def _load_changed(self, load: Load) -> None:
         self.telemetry.running.set(load.running)
         self.telemetry.waiting.set(load.waiting)
-        self.telemetry.work_ahead_s.set(self.queue.ahead_s)
+        self.telemetry.work_ahead_s.set(self.queue.line.ahead_s)
 
     def _worker_changed(self, phase: WorkerPhase) -> None:
         log.info("worker_changed", extra=fields(phase=phase.value))

@@ -42,8 +42,8 @@ def standing_of(queue: EditQueue, ticket: Ticket | None) -> Standing:
     if ticket is None:
         return Standing()
     return Standing(
-        queue_position=queue.place(ticket),
-        estimated_start_s=queue.starts_in_s(ticket),
+        queue_position=queue.line.place(ticket),
+        estimated_start_s=queue.line.starts_in_s(ticket),
         step=ticket.step,
         steps=ticket.job.steps,
     )

@@ -57,3 +57,19 @@ class Ticket:
     def deadline_s(self) -> float:
         """Until when somebody waits."""
         return max(self.holders, default=-math.inf)
+
+    def stay(self) -> None:
+        """Not to be given up after its time to linger: somebody holds it again, or it is answered."""
+        if self.lingering is not None:
+            self.lingering.cancel()
+            self.lingering = None
+
+    def settle(self, answer: EditResult | Exception) -> None:
+        """Answer everybody who waits for it, unless it was given up."""
+        self.stay()
+        if self.answer.done():
+            return
+        if isinstance(answer, Exception):
+            self.answer.set_exception(answer)
+        else:
+            self.answer.set_result(answer)

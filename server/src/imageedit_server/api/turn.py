@@ -224,7 +224,7 @@ def _too_late(service: Service) -> ApiError:
         "The edit waited longer than expected and could not have ended in your time; it was not run."
         " Send it again with a longer timeout.",
         code="deadline_missed",
-        retry_after_s=whole_seconds(service.queue.ahead_s),
+        retry_after_s=whole_seconds(service.queue.line.ahead_s),
     )
 
 
