@@ -15,15 +15,16 @@ from pathlib import Path
 from imageedit_server.api.body import Uploads
 from imageedit_server.api.clock import steady_clock
 from imageedit_server.api.costs import Costs
+from imageedit_server.api.edit_errors import refusal_error
 from imageedit_server.api.files import result_files
 from imageedit_server.api.keys import ApiKeys
 from imageedit_server.api.prompts import token_count
 from imageedit_server.api.queue import EditQueue, OnStep
 from imageedit_server.api.retries import Retries
 from imageedit_server.engine.checkpoint import resolve_model_dir
-from imageedit_server.errors import ApiError, Conflict, Overloaded, Unavailable
+from imageedit_server.errors import ApiError, Conflict
 from imageedit_server.gate import drain as drains
-from imageedit_server.gate.admission import Ask, Limits, Refusal, Refused, auto_max_wait_s, refusal
+from imageedit_server.gate.admission import Ask, Limits, Refused, auto_max_wait_s, refusal
 from imageedit_server.gate.dedupe import By
 from imageedit_server.gate.drain import Drain, DrainPhase
 from imageedit_server.gate.estimate import Load
@@ -169,7 +170,12 @@ class Service:
 
     def refused(self, refused: Refused) -> ApiError:
         """Count a refusal; the answer that it is."""
-        error = self._answer_to(refused)
+        error = refusal_error(
+            refused,
+            waiting=self.load.waiting,
+            ahead_s=self.queue.line.ahead_s,
+            not_ready=self.safety.why_not_ready() or f"worker {self.worker.phase.value}",
+        )
         self.count_refusal(error)
         return error
 
@@ -209,31 +215,6 @@ class Service:
         reason = reason_of(error.code)
         if reason is not None:
             self.telemetry.refused.labels(reason).inc()
-
-    def _answer_to(self, refused: Refused) -> ApiError:
-        code, retry_after_s = refused.reason.value, refused.retry_after_s
-        match refused.reason:
-            case Refusal.QUEUE_FULL:
-                return Overloaded(
-                    f"{self.load.waiting} edits wait already and no more may; try again in {retry_after_s} s.",
-                    code=code,
-                    retry_after_s=retry_after_s,
-                    should_retry=refused.should_retry,
-                )
-            case Refusal.WAIT_TOO_LONG:
-                return Overloaded(
-                    f"The edit would not begin and end in time: {self.queue.line.ahead_s:.0f} s of work are before it;"
-                    f" try again in {retry_after_s} s, or wait longer.",
-                    code=code,
-                    retry_after_s=retry_after_s,
-                    should_retry=refused.should_retry,
-                )
-            case Refusal.DRAINING:
-                message = "This server is being replaced; send the request again, another one takes it."
-            case Refusal.NOT_READY:
-                why = self.safety.why_not_ready() or f"worker {self.worker.phase.value}"
-                message = f"The model is not ready ({why}); try again in {retry_after_s} s."
-        return Unavailable(message, code=code, retry_after_s=retry_after_s)
 
     async def _edit(self, job: EditJob, on_step: OnStep) -> EditResult:
         result = await self.worker.edit(job, on_step=on_step)

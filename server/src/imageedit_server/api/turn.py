@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import math
-import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,17 +11,18 @@ from typing import Protocol
 from starlette.requests import Request
 
 from imageedit_server.api.costs import Costs
+from imageedit_server.api.deadlines import deadline_of, left_s
+from imageedit_server.api.edit_errors import failure_error, too_late_error
 from imageedit_server.api.queue import EditQueue
 from imageedit_server.api.retries import LINGER_S, Retries, identity_of
 from imageedit_server.api.service import Service
 from imageedit_server.api.ticket import Ticket, TooLate
 from imageedit_server.api.wishes import Digests
-from imageedit_server.errors import ApiError, ClientGone, Conflict, EditFailed, InvalidInput, Overloaded, Unavailable
-from imageedit_server.gate.admission import NOT_READY_RETRY_AFTER_S, Ask, Refusal, whole_seconds
-from imageedit_server.gate.deadline import NotADeadline, deadline_left_s, read_timeout_s
+from imageedit_server.errors import ClientGone, Conflict
+from imageedit_server.gate.admission import Ask, Refusal
 from imageedit_server.gate.dedupe import By, Identity
 from imageedit_server.logs import fields
-from imageedit_server.worker.protocol import EditJob, EditResult, WorkerError, WorkerFailure
+from imageedit_server.worker.protocol import EditJob, EditResult, WorkerError
 
 log = logging.getLogger("imageedit.edits")
 
@@ -80,7 +78,8 @@ def check_early(service: Service, request: Request) -> None:
     with service.counting_refusals():
         if service.retries.expects(request.headers):
             return
-    refused = service.refusal(Ask(deadline_s=_left_s(_deadline_s(service, request), service.queue.now_s)))
+        deadline_s = deadline_of(request)
+    refused = service.refusal(Ask(deadline_s=left_s(deadline_s, service.queue.now_s)))
     retry = request.headers.get("x-stainless-retry-count", "0") not in ("", "0")
     if refused is not None and not (retry and refused.reason in TIME_REFUSALS):
         raise service.refused(refused)
@@ -122,14 +121,15 @@ async def turn(
             request_id=request_id,
             part=part,
         )
-    asked = Asked(job=job, identity=identity, deadline_s=_deadline_s(service, request), steps_open=not steps_given)
+        deadline_s = deadline_of(request)
+    asked = Asked(job=job, identity=identity, deadline_s=deadline_s, steps_open=not steps_given)
     try:
         return await take_turn(service, asked, gone=_disconnected(request), on_place=on_place)
     except Conflict as error:
         service.count_refusal(error)
         raise
     except TooLate:
-        raise _too_late(service) from None
+        raise too_late_error(ahead_s=service.queue.line.ahead_s) from None
     except WorkerError as error:
         failure = error.failure
         log.warning(
@@ -141,7 +141,7 @@ async def turn(
                 message=failure.message,
             ),
         )
-        raise answer_to(failure) from error
+        raise failure_error(failure) from error
 
 
 async def take_turn(
@@ -186,7 +186,7 @@ def _earlier(gate: Gate, asked: Asked) -> Ticket | None:
 
 def _admitted(gate: Gate, asked: Asked) -> Ticket:
     gate.check_admission(
-        Ask(own_s=gate.costs.expected_s(asked.job), deadline_s=_left_s(asked.deadline_s, gate.queue.now_s))
+        Ask(own_s=gate.costs.expected_s(asked.job), deadline_s=left_s(asked.deadline_s, gate.queue.now_s))
     )
     ticket = gate.queue.submit(
         asked.job,
@@ -196,68 +196,6 @@ def _admitted(gate: Gate, asked: Asked) -> Ticket:
     )
     gate.retries.remember(ticket, asked.identity)
     return ticket
-
-
-# | failure              | answer                                                    |
-# | -------------------- | --------------------------------------------------------- |
-# | WorkerLost           | 503 worker_lost: a new worker comes, another try is right |
-# | sticky, any reason   | 503 worker_lost                                           |
-# | PromptTooLong        | 400 prompt_too_long                                       |
-# | any other            | 500 edit_failed: the worker goes on, this edit did not    |
-def answer_to(failure: WorkerFailure) -> ApiError:
-    """What the client is told about a failure of its edit."""
-    if failure.reason == "WorkerLost" or failure.sticky:
-        return Unavailable(
-            "The worker process was lost during this edit and is being replaced; send the request again.",
-            code="worker_lost",
-            retry_after_s=NOT_READY_RETRY_AFTER_S,
-        )
-    if failure.reason == "PromptTooLong":
-        return InvalidInput(
-            f"{failure.message[0].upper()}{failure.message[1:]}.", code="prompt_too_long", param="prompt"
-        )
-    return EditFailed(f"The edit failed: {failure.message}", code="edit_failed")
-
-
-def _too_late(service: Service) -> ApiError:
-    return Overloaded(
-        "The edit waited longer than expected and could not have ended in your time; it was not run."
-        " Send it again with a longer timeout.",
-        code="deadline_missed",
-        retry_after_s=whole_seconds(service.queue.line.ahead_s),
-    )
-
-
-def _deadline_s(service: Service, request: Request) -> float:
-    """Monotonic time until which the client waits; infinite if it does not say.
-
-    Raises:
-        InvalidInput: `x-request-deadline` says no time.
-    """
-    received_s: float = getattr(request.state, "received_s", time.monotonic())
-    lefts = [math.inf]
-    timeout_s = read_timeout_s(request.headers.get("x-stainless-read-timeout", ""))
-    if timeout_s is not None:
-        lefts.append(timeout_s)
-    given = request.headers.get("x-request-deadline")
-    if given is not None:
-        with service.counting_refusals():
-            lefts.append(_given_left_s(given, received_s))
-    return received_s + min(lefts)
-
-
-def _given_left_s(text: str, received_s: float) -> float:
-    with contextlib.suppress(NotADeadline):
-        return deadline_left_s(text, wall_s=time.time() - (time.monotonic() - received_s))
-    raise InvalidInput(
-        "x-request-deadline is neither a number of seconds nor a time such as 2030-01-31T12:00:00Z.",
-        code="invalid_parameter",
-        param="x-request-deadline",
-    )
-
-
-def _left_s(deadline_s: float, now_s: float) -> float | None:
-    return None if math.isinf(deadline_s) else deadline_s - now_s
 
 
 async def _disconnected(request: Request) -> None:
