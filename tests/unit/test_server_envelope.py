@@ -98,7 +98,7 @@ async def test_a_path_of_a_clients_own_making_is_no_label() -> None:
 
 async def test_a_drain_before_the_first_warm_up_refuses_at_once() -> None:
     serving = service()
-    serving.begin_drain(why="test")
+    serving.drain.begin(why="test")
 
-    assert (serving.draining, serving.accepting) == (True, False)
+    assert (serving.drain.begun, serving.drain.accepting) == (True, False)
     assert (await get(serving, "/v1/nothing")).headers["connection"] == "close"

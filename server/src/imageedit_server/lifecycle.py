@@ -180,7 +180,7 @@ def _watch_signals(service: Service) -> asyncio.Event:
                 extra=fields(signal=number.name, running=service.load.running, waiting=service.load.waiting),
             )
             os._exit(128 + number)
-        service.begin_drain(why=number.name, for_good=True)
+        service.drain.begin(why=number.name, for_good=True)
         terminated.set()
 
     for number in ENDING_SIGNALS:

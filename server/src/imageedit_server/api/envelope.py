@@ -96,7 +96,7 @@ class _Request:
             self.told.status = message["status"]
             headers = MutableHeaders(scope=message)
             headers["x-request-id"] = self.id
-            if self._service.draining:
+            if self._service.drain.begun:
                 headers["connection"] = "close"
                 await self._discard_body()
         await self._send(message)

@@ -130,7 +130,7 @@ class ServiceEdit:
 
 def may_run(service: Service, *, jobs_in: int) -> bool:
     """Whether a job may get in line now, or on."""
-    return job_may_enter(drain=service.drain_phase(), worker_ready=service.warm, jobs_in=jobs_in)
+    return job_may_enter(drain=service.drain.phase, worker_ready=service.warm, jobs_in=jobs_in)
 
 
 def _rendered(service: Service, received: Received, edited: list[Edited]) -> bytes:

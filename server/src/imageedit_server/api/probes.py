@@ -35,7 +35,7 @@ def probes_app(service: Service) -> FastAPI:
     @app.get("/readyz")
     async def get_readyz() -> JSONResponse:
         reason = unready_reason(
-            draining=service.draining,
+            draining=service.drain.begun,
             phase=service.worker.phase,
             warm=service.warm,
             safety=service.safety.why_not_ready(),
@@ -49,14 +49,14 @@ def probes_app(service: Service) -> FastAPI:
     @app.post("/drain")
     async def post_drain(request: Request) -> JSONResponse:
         _check_token(request, service.settings.pod_uid)
-        service.begin_drain(why="POST /drain")
-        return JSONResponse({"draining": True, "accepting": service.accepting}, status_code=202)
+        service.drain.begin(why="POST /drain")
+        return JSONResponse({"draining": True, "accepting": service.drain.accepting}, status_code=202)
 
     @app.delete("/drain")
     async def delete_drain(request: Request) -> JSONResponse:
         _check_token(request, service.settings.pod_uid)
-        service.end_drain()
-        return JSONResponse({"draining": False, "accepting": service.accepting})
+        service.drain.undo()
+        return JSONResponse({"draining": False, "accepting": service.drain.accepting})
 
     @app.get("/metrics")
     async def get_metrics() -> Response:
@@ -99,7 +99,7 @@ def _health(service: Service) -> dict[str, object]:
         "worker": service.worker.phase.value,
         "running": service.load.running,
         "waiting": service.load.waiting,
-        "draining": service.draining,
+        "draining": service.drain.begun,
         "safety": service.safety.state(),
     }
 
@@ -118,8 +118,8 @@ def _warmth(service: Service) -> dict[str, object]:
         "check": {"ok": warm.check_ok, "message": warm.check_message}
         if warm
         else {"ok": False, "message": "not warmed up yet"},
-        "draining": service.draining,
-        "accepting": service.accepting,
+        "draining": service.drain.begun,
+        "accepting": service.drain.accepting,
         "running": service.load.running,
         "waiting": service.load.waiting,
         "error": {"reason": failure.reason, "message": failure.message} if failure else None,

@@ -8,13 +8,13 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from imageedit_server.api.body import Uploads
 from imageedit_server.api.clock import steady_clock
 from imageedit_server.api.costs import Costs
+from imageedit_server.api.draining import Draining
 from imageedit_server.api.edit_errors import refusal_error
 from imageedit_server.api.files import result_files
 from imageedit_server.api.keys import ApiKeys
@@ -22,11 +22,9 @@ from imageedit_server.api.prompts import token_count
 from imageedit_server.api.queue import EditQueue, OnStep
 from imageedit_server.api.retries import Retries
 from imageedit_server.engine.checkpoint import resolve_model_dir
-from imageedit_server.errors import ApiError, Conflict
-from imageedit_server.gate import drain as drains
+from imageedit_server.errors import ApiError
 from imageedit_server.gate.admission import Ask, Limits, Refused, auto_max_wait_s, refusal
 from imageedit_server.gate.dedupe import By
-from imageedit_server.gate.drain import Drain, DrainPhase
 from imageedit_server.gate.estimate import Load
 from imageedit_server.gate.refusals import reason_of
 from imageedit_server.gate.steps import dynamic_steps
@@ -89,9 +87,11 @@ class Service:
         self.api_keys = ApiKeys(Path(settings.api_keys_file)) if settings.api_keys_file else None
         self.safety = Safety(settings, self.telemetry, stage=self.stage, on_change=self._warmth_changed)
         self.worker_failed = asyncio.Event()
-        self._drain = Drain(propagation_s=settings.drain_propagation_s)
-        self._drain_is_for_good = False
-        self._was_ready = False
+        self.drain = Draining(
+            propagation_s=settings.drain_propagation_s,
+            load=lambda: self.load,
+            on_change=self.telemetry.draining.set,
+        )
         self._cold_since_s = time.monotonic()
         self.became_warm_in_s = 0.0
         """From the start of the process, or the loss of a worker, until warm: what a replacement costs."""
@@ -108,47 +108,9 @@ class Service:
         warmed = self.worker.phase is WorkerPhase.READY and report is not None and report.check_ok
         return warmed and self.safety.ready
 
-    @property
-    def draining(self) -> bool:
-        """A drain has begun."""
-        return self._drain.started_s is not None
-
-    @property
-    def accepting(self) -> bool:
-        """No drain, or one that still accepts."""
-        return self.drain_phase() in (DrainPhase.ACCEPTING, DrainPhase.PROPAGATING)
-
-    def drain_phase(self) -> DrainPhase:
-        """Where the drain stands now."""
-        return drains.phase(self._drain, self.load, time.monotonic())
-
-    def begin_drain(self, *, why: str, for_good: bool = False) -> None:
-        """Start the drain; a second start changes nothing, but that `for_good` nothing undoes it any more."""
-        self._drain_is_for_good = self._drain_is_for_good or for_good
-        if self.draining:
-            return
-        # A process that was never ready was never an endpoint, so there is nothing that must propagate.
-        propagation_s = self.settings.drain_propagation_s if self._was_ready else 0.0
-        self._drain = drains.begin(Drain(propagation_s=propagation_s), time.monotonic())
-        self.telemetry.draining.set(1)
-        log.info("drain_started", extra=fields(why=why, propagation_s=propagation_s, **asdict(self.load)))
-
-    def end_drain(self) -> None:
-        """Take edits again; without a drain nothing changes.
-
-        Raises:
-            Conflict: the process was told to end.
-        """
-        if self._drain_is_for_good:
-            raise Conflict("This process was told to end, and its drain cannot be undone.", code="drain_is_final")
-        if self.draining:
-            self._drain = Drain(propagation_s=self.settings.drain_propagation_s)
-            self.telemetry.draining.set(0)
-            log.info("drain_ended", extra=fields(**asdict(self.load)))
-
     async def wait_drained(self) -> None:
         """Return once a drain that has begun refuses new edits and has finished the accepted ones."""
-        await asyncio.sleep(drains.propagation_left_s(self._drain, time.monotonic()))
+        await self.drain.propagated()
         await self.queue.wait_idle()
 
     @property
@@ -161,7 +123,7 @@ class Service:
     def refusal(self, ask: Ask) -> Refused | None:
         """Why one more edit is refused now, if it is."""
         return refusal(
-            drain=self.drain_phase(),
+            drain=self.drain.phase,
             worker_ready=self.warm,
             work=self.queue.line.work,
             limits=Limits(hard_limit=self.settings.queue_hard_limit, max_wait_s=self.max_wait_s),
@@ -254,7 +216,7 @@ class Service:
         self.telemetry.warm.set(self.warm)
 
     def _worker_ready(self) -> None:
-        self._was_ready = True
+        self.drain.note_ready()
         self.became_warm_in_s = time.monotonic() - self._cold_since_s
         load, warm = self.worker.load, self.worker.warm
         if load is not None:
