@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from imageedit_server.telemetry import REFUSALS
+from imageedit_server.gate.refusals import REASONS
 from server.running import RunningServer, answers, in_background, png_base64, stub_server, until
 
 KEY = {"authorization": "Bearer key-one"}
@@ -28,7 +28,7 @@ def busy(server: RunningServer) -> Iterator[None]:
 
 
 def counts(server: RunningServer) -> dict[str, float]:
-    return {reason: server.metric("imageedit_refused_requests_total", reason=reason) for reason in REFUSALS}
+    return {reason: server.metric("imageedit_refused_requests_total", reason=reason) for reason in REASONS}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from imageedit_server.telemetry import STAGES
+from imageedit_server.metric_labels import STAGES
 from server.running import RunningServer, encoded, picture, png_base64, stub_server, until
 
 # A look of the classifier is only there with one; jobs are sent when they are fetched.

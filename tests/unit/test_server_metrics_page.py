@@ -9,7 +9,9 @@ import pytest
 
 import imageedit_server
 from imageedit_server.gate.jobs import UNWRITTEN_RESULT
-from imageedit_server.telemetry import CODES, REFUSALS, ROUTES, Telemetry
+from imageedit_server.gate.refusals import REASONS
+from imageedit_server.metric_labels import CODES, ROUTES
+from imageedit_server.telemetry import Telemetry
 
 DOCS = Path(__file__).parents[2] / "docs"
 SOURCE = Path(imageedit_server.__file__).parent
@@ -50,7 +52,7 @@ def test_known_label_values_start_at_zero() -> None:
             assert re.search(
                 rf'^imageedit_requests_total{{code="{code}",.*route="{re.escape(route)}"}} 0\.0$', text, re.M
             )
-    for reason in REFUSALS:
+    for reason in REASONS:
         assert re.search(rf'^imageedit_refused_requests_total{{.*reason="{reason}"}} 0\.0$', text, re.M)
 
 

@@ -12,7 +12,6 @@ from imageedit_server.errors import ApiError
 from imageedit_server.gate.admission import Refusal
 from imageedit_server.gate.refusals import BY_CODE, INVALID, NO_REFUSALS, REASONS, reason_of
 from imageedit_server.settings import settings_from
-from imageedit_server.telemetry import REFUSALS
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTION = (DOCS / "metrics.md").read_text().split("## Refusals by reason")[1].split("\n## ")[0]
@@ -34,8 +33,8 @@ def counted(service: Service) -> dict[str, float]:
     return {reason: float(value) for reason, value in found if float(value)}
 
 
-def test_the_page_has_every_reason_and_each_starts_at_zero() -> None:
-    assert tuple(ROWS) == REASONS == REFUSALS
+def test_the_page_has_every_reason_in_its_order() -> None:
+    assert tuple(ROWS) == REASONS
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -7,46 +7,18 @@ A registry of its own, and three labels on every series that it writes, so that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from imageedit_server.gate.dedupe import By
-from imageedit_server.gate.jobs import ENDED, QUARANTINED, JobState
+from imageedit_server import metric_labels
 from imageedit_server.gate.refusals import REASONS
-from imageedit_server.worker.protocol import EditResult, Reason, WarmReport
+from imageedit_server.worker.protocol import EditResult, WarmReport
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-ROUTES = (
-    "/v1/edit",
-    "/v1/images/edits",
-    "/v1/images/generations",
-    "/v1/models",
-    "/v1/models/{id}",
-    "/v1/files/{name}",
-    "/v1/jobs",
-    "/v1/jobs/{id}",
-    "/openapi.json",
-    "/",
-    "/page/{name}",
-    "unknown",
-)
-CODES = (200, 202, 400, 401, 404, 405, 408, 409, 413, 429, 431, 499, 500, 503)
-SAFETY_REASONS = ("prompt", "picture", "result")
-REFUSALS = REASONS
-
-# In the order of a request's way; three parts are on the card.
-STAGES = ("receive", "parse", "decode", "safety", "wait", "prepare", "denoise", "finish", "encode", "send")
-FAILURES = tuple(sorted(set(get_args(Reason)) - {"Cancelled"}))
-
-JOBS_OPEN = (JobState.QUEUED.value, JobState.RUNNING.value)
-JOBS_ENDED = (*(state.value for state in ENDED), QUARANTINED)
-DROPS = ("too_late", "client_gone", "cancelled")
-ATTACHED_BY = tuple(by.value for by in By)
 ERROR_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5)
 
 # One edit takes 0.3 s with the demo checkpoint and up to two minutes on a card; a wait is up to fifty of them.
@@ -211,25 +183,25 @@ class Telemetry:
 
     def _start_at_zero(self, sizes: Sequence[str]) -> None:
         """A series that appears with its first event has no rate for that event."""
-        for route in ROUTES:
+        for route in metric_labels.ROUTES:
             self.request_s.labels(route)
-            for code in CODES:
+            for code in metric_labels.CODES:
                 self.requests.labels(route, str(code))
-        for at in SAFETY_REASONS:
+        for at in metric_labels.SAFETY_REASONS:
             self.safety_refused.labels(at)
-        for reason in REFUSALS:
+        for reason in REASONS:
             self.refused.labels(reason)
-        for state in JOBS_OPEN:
+        for state in metric_labels.JOBS_OPEN:
             self.jobs.labels(state)
-        for state in JOBS_ENDED:
+        for state in metric_labels.JOBS_ENDED:
             self.jobs_ended.labels(state)
-        for drop in DROPS:
+        for drop in metric_labels.DROPS:
             self.dropped.labels(drop)
-        for by in ATTACHED_BY:
+        for by in metric_labels.ATTACHED_BY:
             self.attached.labels(by)
-        for failure in FAILURES:
+        for failure in metric_labels.FAILURES:
             self.worker_failures.labels(failure)
-        for stage in STAGES:
+        for stage in metric_labels.STAGES:
             self.stage_s.labels(stage)
         for size in sizes:
             self.warm_shape_s.labels(size, "1", "off")

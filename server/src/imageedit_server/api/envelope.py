@@ -18,7 +18,7 @@ from imageedit_server import logs
 from imageedit_server.api.answers import Told
 from imageedit_server.api.service import Service
 from imageedit_server.logs import fields
-from imageedit_server.telemetry import ROUTES
+from imageedit_server.metric_labels import ROUTES
 
 log = logging.getLogger("imageedit.api")
 
