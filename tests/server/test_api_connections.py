@@ -213,6 +213,13 @@ def test_line_ends_after_an_answer_do_not_keep_a_connection_open() -> None:
         assert client.closed()
 
 
+def test_line_ends_before_the_first_request_are_no_fault_of_it() -> None:
+    with listening() as server, raw_client(server.port) as client:
+        send_slowly(client, b"\r\n")
+
+        assert is_answered(client)
+
+
 def test_a_connection_is_kept_open_after_an_answer() -> None:
     with listening(head_s=0.3) as server, raw_client(server.port) as client, raw_client(server.port) as idle:
         assert is_answered(client)

@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from imageedit_server.api.doors import Door
 from imageedit_server.api.patience import Patience, Unsent
+from imageedit_server.api.reading import Reading
 from imageedit_server.api.wire import last_answer, request_without_offer
 from imageedit_server.errors import ApiError, HeadTooLarge, InvalidInput, TooSlow, Unavailable
 
@@ -32,15 +33,7 @@ class Connection(HttpToolsProtocol):
         self._bounds = door.bounds
         self._patience = Patience(self.loop)
         self._unsent: Unsent | None = None
-        self._in_head = False
-        self._in_body = False
-        self._head_bytes = 0
-        # Of the line of the head that has not come to its end: `_head_bytes` gets it when it has.
-        self._line_bytes = 0
-        # Since the parser last said something: trailers and chunk extensions can be endless.
-        self._silent_bytes = 0
-        self._body_bytes = 0
-        self._chunks = 0
+        self._reading = Reading(door.bounds)
         self._refusal: ApiError | None = None
         self._deaf = False
 
@@ -72,18 +65,15 @@ class Connection(HttpToolsProtocol):
         if self._deaf:
             return
         self._unset_keepalive_if_required()
-        began_in_head, self._silent_bytes = self._in_head, self._silent_bytes + len(data)
-        head_bytes = self._head_bytes
-        self._feed(data)
+        with self._reading.segment(len(data)):
+            self._feed(data)
         if self._deaf or self.transport.is_closing():
             return
-        if self._in_head and began_in_head and self._head_bytes == head_bytes:
-            self._line_bytes += len(data)
-        if self._head_bytes + self._line_bytes > self._bounds.head_bytes:
+        if self._reading.head_is_too_large:
             self._turn_away(self._head_too_large())
-        elif self._in_body and self._silent_bytes > self._bounds.head_bytes:
+        elif self._reading.body_is_silent:
             self._turn_away(_malformed())
-        elif not (self.busy or self._in_body or self._patience.waits or self.timeout_keep_alive_task):
+        elif not (self.busy or self._reading.in_body or self._patience.waits or self.timeout_keep_alive_task):
             # The next head has begun, or line ends that are no request yet.
             self._patience.wait(self._bounds.head_s, self._head_is_late)
 
@@ -103,43 +93,40 @@ class Connection(HttpToolsProtocol):
         if len(self.pipeline) >= self._bounds.pipelined:
             raise _Refused
         super().on_message_begin()
-        self._in_head, self._head_bytes, self._line_bytes = True, 0, 0
+        self._reading.begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
         # Trailers come this way as well.
-        self._head_bytes, self._line_bytes = self._head_bytes + len(name) + len(value), 0
+        self._reading.header(name, value)
         self._check_head()
 
     def on_headers_complete(self) -> None:
-        self._head_bytes += len(self.url)
+        self._reading.end_head(self.url)
         self._check_head()
         if self._offers_another_protocol():
             return
         # First, because it raises for a path that is none: then there is no such request.
         super().on_headers_complete()
-        self._in_head, self._in_body = False, True
-        self._head_bytes = self._line_bytes = self._silent_bytes = self._body_bytes = self._chunks = 0
+        self._reading.begin_body()
         self._patience.end()
         self._door.busy(self.transport)
 
     def on_chunk_header(self) -> None:
-        """Each chunk is a step of this process, however small it is."""
-        self._chunks += 1
-        if self._chunks > self._bounds.tiny_chunks + self._body_bytes // self._bounds.chunk_bytes:
+        self._reading.chunk()
+        if self._reading.chunks_are_tiny:
             message = "The body comes in chunks of a few bytes; send larger ones, or its length."
             self._refusal = InvalidInput(message, code="malformed_request")
             raise _Refused
 
     def on_body(self, body: bytes) -> None:
-        self._silent_bytes = 0
-        self._body_bytes += len(body)
+        self._reading.body(len(body))
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         if self._offers_another_protocol():
             return
-        self._in_body, self._head_bytes, self._silent_bytes = False, 0, 0
+        self._reading.end()
         super().on_message_complete()
         if not self.busy:
             # It was answered before its body was here; from now on the connection waits like any other.
@@ -155,9 +142,9 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing() or self.busy or self.pipeline:
             return
         self._door.idle(self.transport)
-        if self._in_head:
+        if self._reading.in_head:
             self._patience.wait(self._bounds.head_s, self._head_is_late)
-        elif self._in_body:
+        elif self._reading.in_body:
             self._patience.wait(self._bounds.rest_s, self.transport.abort)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -195,7 +182,7 @@ class Connection(HttpToolsProtocol):
     # Refusing.
 
     def _check_head(self) -> None:
-        if self._head_bytes > self._bounds.head_bytes or len(self.headers) > self._bounds.headers:
+        if self._reading.head_is_too_large:
             self._refusal = self._head_too_large()
             raise _Refused
 
@@ -205,7 +192,7 @@ class Connection(HttpToolsProtocol):
         return HeadTooLarge(message, code="headers_too_large")
 
     def _head_is_late(self) -> None:
-        if self._in_head:
+        if self._reading.in_head:
             message = f"The request's head did not come to its end within {self._bounds.head_s:g} s; send it again."
             self._turn_away(TooSlow(message, code="headers_too_slow"))
         else:
@@ -223,9 +210,9 @@ class Connection(HttpToolsProtocol):
         self._deaf = True
         self._patience.end()
         self._unset_keepalive_if_required()
-        if self.busy and not self._in_body:
+        if self.busy and not self._reading.in_body:
             self.cycle.keep_alive = False
-        elif self._in_body and (not self.busy or self.cycle.response_started or self.pipeline):
+        elif self._reading.in_body and (not self.busy or self.cycle.response_started or self.pipeline):
             self.transport.close()
         else:
             if self.busy:
