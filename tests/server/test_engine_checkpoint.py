@@ -8,7 +8,7 @@ import pytest
 
 from imageedit_server.engine.checkpoint import check_checkpoint, digest, resolve_model_dir
 from imageedit_server.engine.kinds import KINDS
-from imageedit_server.worker.protocol import WorkerError, WorkerFailure
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
 from server.checkpoints import TRANSFORMER, copy_of_demo, safetensors_bytes, tiny_checkpoint
 
 

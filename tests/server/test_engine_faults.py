@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imageedit_server.engine.faults import classify
-from imageedit_server.worker.protocol import Reason, WorkerError, WorkerFailure
+from imageedit_server.worker.failures import Reason, WorkerError, WorkerFailure
 
 ACL = "[ERROR] 2026-08-01-10:00:00 (PID:7, Device:0, RankID:-1) ERR00100 PTA call acl api failed. error code is {}"
 

@@ -6,8 +6,9 @@ import pytest
 import pytest_asyncio
 from PIL import Image
 
+from imageedit_server.worker.failures import WorkerError
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import EditJob, Size, WorkerError
+from imageedit_server.worker.protocol import EditJob, Size
 from server.pictures import (
     BLUE,
     GREEN,

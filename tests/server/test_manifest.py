@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from imageedit_server.engine.checkpoint import MANIFEST_NAME, FileHash, digest, digest_of
 from imageedit_server.engine.manifest import differences_in_size, verify, write_manifest
 from imageedit_server.engine.stub import StubEngine
+from imageedit_server.worker.failures import WorkerError
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import WorkerError
 from server.checkpoints import TRANSFORMER, copy_of_demo, safetensors_bytes, tiny_checkpoint
 from server.running import SOURCE
 from server.workers import running_worker, stub_settings

@@ -13,8 +13,9 @@ import pytest
 import pytest_asyncio
 from PIL import Image
 
+from imageedit_server.worker.failures import WorkerError
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import EditJob, WorkerError
+from imageedit_server.worker.protocol import EditJob
 from server.pictures import BLUE, GREEN, YELLOW, Scene, centre_colour, corner_colour, far_apart
 from server.running import SOURCE
 from server.workers import SMALL, WatchedWorker, edit_job, real_settings, running_worker

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from imageedit_server.api.queue import EditQueue, OnStep
+from imageedit_server.worker.failures import NotStarted, WorkerError
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import EditJob, EditResult, NotStarted, WorkerError
+from imageedit_server.worker.protocol import EditJob, EditResult
 from server.workers import SMALL, WatchedWorker, edit_job, kill, running_worker, stub_settings
 
 LONG_S = 30.0

@@ -8,10 +8,11 @@ from asyncio.subprocess import PIPE
 
 import pytest
 
+from imageedit_server.worker.failures import WorkerError
 from imageedit_server.worker.framing import read_message
 from imageedit_server.worker.phase import WorkerPhase
 from imageedit_server.worker.process import describe_exit, end_process, start_process
-from imageedit_server.worker.protocol import Loading, WorkerError
+from imageedit_server.worker.protocol import Loading
 from server.workers import edit_job, is_alive, kill, running_worker, stub_settings, until_gone
 
 _PARENT = """

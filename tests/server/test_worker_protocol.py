@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
 from imageedit_server.worker.framing import pack, read_message, read_message_blocking
-from imageedit_server.worker.protocol import Size, WorkerError, WorkerFailure
+from imageedit_server.worker.protocol import Size
 from imageedit_server.worker.restarts import may_restart
 from server.workers import edit_job
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from imageedit_server.engine.stub import FAULTS
+from imageedit_server.worker.failures import WorkerError
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import EditJob, WorkerError
+from imageedit_server.worker.protocol import EditJob
 from imageedit_server.worker.supervisor import Worker
 from server.workers import SMALL, edit_job, running_worker, stub_settings
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from imageedit_server.worker.failures import WorkerError
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import Size, WorkerError
+from imageedit_server.worker.protocol import Size
 from server.checkpoints import TRANSFORMER, copy_of_demo
 from server.workers import SMALL, edit_job, is_alive, kill, running_worker, stub_settings
 

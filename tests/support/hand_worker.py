@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from imageedit_server.api.queue import OnStep
-from imageedit_server.worker.protocol import EditJob, EditResult, Size, WorkerError, WorkerFailure
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
+from imageedit_server.worker.protocol import EditJob, EditResult, Size
 
 LOST = WorkerFailure(reason="WorkerLost", message="gone", sticky=True)
 CANCELLED = WorkerFailure(reason="Cancelled", message="cancelled", sticky=False)

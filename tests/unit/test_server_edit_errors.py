@@ -6,7 +6,7 @@ import pytest
 
 from imageedit_server.api.edit_errors import failure_error, refusal_error
 from imageedit_server.gate.admission import Refusal, Refused
-from imageedit_server.worker.protocol import Reason, WorkerFailure
+from imageedit_server.worker.failures import Reason, WorkerFailure
 
 
 @pytest.mark.parametrize(

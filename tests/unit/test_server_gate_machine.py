@@ -24,7 +24,8 @@ from imageedit_server.gate.admission import Ask, Limits, Refusal, Work, refusal
 from imageedit_server.gate.dedupe import By, Identity
 from imageedit_server.gate.drain import DrainPhase
 from imageedit_server.gate.estimate import Load
-from imageedit_server.worker.protocol import EditJob, Size, WorkerError
+from imageedit_server.worker.failures import WorkerError
+from imageedit_server.worker.protocol import EditJob, Size
 from support.hand_worker import LOST, HandWorker
 from unit.operator_shell.virtual_time import virtual_loop
 

@@ -9,8 +9,8 @@ import pytest
 from imageedit_server.api.queue import OnStep
 from imageedit_server.api.ticket import TooLate
 from imageedit_server.gate.estimate import Load
-from imageedit_server.worker.failures import lost
-from imageedit_server.worker.protocol import EditJob, EditResult, NotStarted, WorkerError, WorkerFailure
+from imageedit_server.worker.failures import NotStarted, WorkerError, WorkerFailure, lost
+from imageedit_server.worker.protocol import EditJob, EditResult
 from support.edit_queues import running
 from support.hand_worker import LOST, job, settle
 

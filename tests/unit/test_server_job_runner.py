@@ -16,7 +16,7 @@ from imageedit_server.api.job_runner import JobRunner, NotNow
 from imageedit_server.errors import Conflict, InvalidInput, StorageUnusable
 from imageedit_server.gate.job_book import JobLimits
 from imageedit_server.gate.jobs import Job, JobState
-from imageedit_server.worker.protocol import WorkerError, WorkerFailure
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
 from support.full_disk import disk_full
 
 LIMITS = JobLimits(keep_s=100.0, max_open=50, max_kept=50, max_bytes=10**6)

@@ -10,7 +10,7 @@ import pytest
 from imageedit_server.api.queue import EditQueue
 from imageedit_server.api.ticket import Ticket, TooLate
 from imageedit_server.gate.estimate import Load
-from imageedit_server.worker.protocol import WorkerError
+from imageedit_server.worker.failures import WorkerError
 from support.edit_queues import running
 from support.hand_worker import LOST, HandWorker, job, settle
 from unit.operator_shell.virtual_time import now, run_virtual

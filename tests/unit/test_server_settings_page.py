@@ -8,7 +8,7 @@ from typing import get_args
 
 from imageedit_server.__main__ import COMMANDS
 from imageedit_server.arguments import ARGUMENTS
-from imageedit_server.worker.protocol import Reason
+from imageedit_server.worker.failures import Reason
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "server-settings.md").read_text()
 

@@ -6,7 +6,7 @@ from typing import get_args
 
 from imageedit_server.gate.dedupe import By
 from imageedit_server.gate.jobs import ENDED, QUARANTINED, JobState
-from imageedit_server.worker.protocol import Reason
+from imageedit_server.worker.failures import Reason
 
 ROUTES = (
     "/v1/edit",

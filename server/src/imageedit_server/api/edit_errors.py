@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from imageedit_server.errors import ApiError, EditFailed, InvalidInput, Overloaded, Unavailable
 from imageedit_server.gate.admission import NOT_READY_RETRY_AFTER_S, Refusal, Refused, whole_seconds
-from imageedit_server.worker.protocol import WorkerFailure
+from imageedit_server.worker.failures import WorkerFailure
 
 
 # | refusal       | answer            | it names                         |

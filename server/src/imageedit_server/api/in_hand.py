@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from imageedit_server.api.ticket import Ticket
-from imageedit_server.worker.protocol import EditResult, NotStarted
+from imageedit_server.worker.failures import NotStarted
+from imageedit_server.worker.protocol import EditResult
 
 
 class InHand:

@@ -17,7 +17,7 @@ from imageedit_server.api.job_ledger import JobLedger
 from imageedit_server.errors import ApiError, StorageUnusable
 from imageedit_server.gate.jobs import LOST_BODY, UNWRITTEN_RESULT, Job
 from imageedit_server.logs import fields
-from imageedit_server.worker.protocol import WorkerError, WorkerFailure
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
 
 log = logging.getLogger("imageedit.jobs")
 

@@ -20,7 +20,8 @@ from imageedit_server.api.in_hand import InHand
 from imageedit_server.api.line import Line
 from imageedit_server.api.ticket import Ticket, TooLate
 from imageedit_server.gate.estimate import Load
-from imageedit_server.worker.protocol import EditJob, EditResult, WorkerError, WorkerFailure
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
+from imageedit_server.worker.protocol import EditJob, EditResult
 
 OnStep = Callable[[int, int], None]
 Edit = Callable[[EditJob, OnStep], Awaitable[EditResult]]

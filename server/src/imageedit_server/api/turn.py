@@ -22,7 +22,8 @@ from imageedit_server.errors import ClientGone, Conflict
 from imageedit_server.gate.admission import Ask, Refusal
 from imageedit_server.gate.dedupe import By, Identity
 from imageedit_server.logs import fields
-from imageedit_server.worker.protocol import EditJob, EditResult, WorkerError
+from imageedit_server.worker.failures import WorkerError
+from imageedit_server.worker.protocol import EditJob, EditResult
 
 log = logging.getLogger("imageedit.edits")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from imageedit_server.engine.checkpoint import check_checkpoint, resolve_model_dir
 from imageedit_server.engine.manifest import write_manifest
 from imageedit_server.errors import exit_code
-from imageedit_server.worker.protocol import WorkerError
+from imageedit_server.worker.failures import WorkerError
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from imageedit_server.doctor.facts import Facts, Folder, ModelFolder, Node, Trial
 from imageedit_server.engine.checkpoint import DEMO, MANIFEST_NAME, check_checkpoint, resolve_model_dir
-from imageedit_server.worker.protocol import WorkerError
+from imageedit_server.worker.failures import WorkerError
 
 _PACKAGES = ("torch", "torch_npu", "torchvision", "diffusers", "transformers", "accelerate", "safetensors")
 _MANAGERS = ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from imageedit_server.engine.kinds import KINDS
-from imageedit_server.worker.protocol import Reason, WorkerError, WorkerFailure
+from imageedit_server.worker.failures import Reason, WorkerError, WorkerFailure
 
 DEMO = "demo"
 MANIFEST_NAME = "imageedit-manifest.json"

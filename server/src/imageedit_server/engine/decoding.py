@@ -10,7 +10,8 @@
 from typing import Any
 
 from imageedit_server.engine.base import Device
-from imageedit_server.worker.protocol import Size, WorkerError, WorkerFailure
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
+from imageedit_server.worker.protocol import Size
 
 # Of 255, between the darkest and the brightest value of a channel. A white wall on a photograph has more.
 _FLAT_SPREAD = 2

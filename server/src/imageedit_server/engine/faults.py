@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from imageedit_server.worker.protocol import Reason, WorkerError, WorkerFailure
+from imageedit_server.worker.failures import Reason, WorkerError, WorkerFailure
 
 _MESSAGE_LIMIT_CHARS = 300
 

@@ -19,7 +19,7 @@ from imageedit_server.engine.checkpoint import (
     listing,
     refusals_of_files,
 )
-from imageedit_server.worker.protocol import WorkerError, WorkerFailure
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
 
 _VERSION = 1
 

@@ -16,14 +16,8 @@ from imageedit_server.engine.faults import describe
 from imageedit_server.engine.kinds import KINDS, Kind
 from imageedit_server.engine.manifest import verify
 from imageedit_server.engine.stopwatch import Stopwatch
-from imageedit_server.worker.protocol import (
-    Capabilities,
-    EditJob,
-    EditResult,
-    LoadReport,
-    WorkerError,
-    WorkerFailure,
-)
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
+from imageedit_server.worker.protocol import Capabilities, EditJob, EditResult, LoadReport
 
 # For a job that names none: models that were distilled to take a guidance scale do not run without one.
 _GUIDANCE_SCALE = 1.0

@@ -2,7 +2,8 @@
 
 from imageedit_server.engine.base import Device, EditEngine
 from imageedit_server.engine.checkpoint import resolve_model_dir
-from imageedit_server.worker.protocol import EngineSettings, WorkerError, WorkerFailure
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
+from imageedit_server.worker.protocol import EngineSettings
 
 
 def build_engine(settings: EngineSettings) -> EditEngine:

@@ -9,15 +9,8 @@ from imageedit_server.engine.base import OnStep
 from imageedit_server.engine.checkpoint import check_checkpoint, digest
 from imageedit_server.engine.kinds import KINDS
 from imageedit_server.engine.manifest import verify
-from imageedit_server.worker.protocol import (
-    Capabilities,
-    EditJob,
-    EditResult,
-    LoadReport,
-    Size,
-    WorkerError,
-    WorkerFailure,
-)
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
+from imageedit_server.worker.protocol import Capabilities, EditJob, EditResult, LoadReport, Size
 
 FAULTS: dict[str, Exception] = {
     "fault: error": ValueError("told to fail"),

@@ -12,7 +12,7 @@ from typing import Any
 from imageedit_server.doctor.facts import Trial
 from imageedit_server.engine.faults import describe
 from imageedit_server.engine.select import device_named
-from imageedit_server.worker.protocol import WorkerError
+from imageedit_server.worker.failures import WorkerError
 
 _SIDE = 512
 

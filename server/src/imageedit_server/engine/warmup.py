@@ -9,6 +9,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageStat
 from imageedit_server.engine.base import EditEngine, OnStep
 from imageedit_server.engine.faults import classify
 from imageedit_server.logs import fields
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
 from imageedit_server.worker.protocol import (
     Capabilities,
     EditJob,
@@ -18,8 +19,6 @@ from imageedit_server.worker.protocol import (
     Size,
     Warmed,
     WarmReport,
-    WorkerError,
-    WorkerFailure,
 )
 
 PROMPT = "make the background blue"

@@ -23,7 +23,7 @@ from imageedit_server.prefetch.failures import PASSING, CannotCopy, Failure, of_
 from imageedit_server.prefetch.locking import locked
 from imageedit_server.prefetch.progress import Progress, amount
 from imageedit_server.prefetch.room import check_room
-from imageedit_server.worker.protocol import WorkerError
+from imageedit_server.worker.failures import WorkerError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,44 @@
-"""Failures that have no error of the engine behind them."""
+"""Why an edit or a whole worker failed, and the failures that have no error of the engine behind them."""
 
-from imageedit_server.worker.protocol import Reason, WorkerFailure
+from dataclasses import dataclass
+from typing import Literal
+
+Reason = Literal[
+    "ModelMissing",
+    "ModelInvalid",
+    "DeviceUnavailable",
+    "WarmupFailed",
+    "DeviceFault",
+    "OutOfMemory",
+    "WorkerLost",
+    "EditFailed",
+    "Cancelled",
+    "BadOutput",
+    "PromptTooLong",
+    "Hung",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFailure:
+    """Why an edit or a whole worker failed. A sticky failure needs a new process."""
+
+    reason: Reason
+    message: str
+    sticky: bool
+
+
+class WorkerError(Exception):
+    """Carries a `WorkerFailure` to the caller."""
+
+    def __init__(self, failure: WorkerFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class NotStarted(WorkerError):
+    """The worker has not begun this edit, and will not: another one may."""
+
 
 CANCELLED = WorkerFailure(reason="Cancelled", message="the edit was cancelled", sticky=False)
 

@@ -22,7 +22,7 @@ from imageedit_server.engine.select import build_engine
 from imageedit_server.engine.warmup import warm_up
 from imageedit_server.logs import fields
 from imageedit_server.worker.child import become_child, claim_pipes
-from imageedit_server.worker.failures import CANCELLED
+from imageedit_server.worker.failures import CANCELLED, WorkerError, WorkerFailure
 from imageedit_server.worker.framing import pack, read_message_blocking
 from imageedit_server.worker.protocol import (
     CancelJob,
@@ -33,8 +33,6 @@ from imageedit_server.worker.protocol import (
     Loading,
     StepDone,
     ToWorker,
-    WorkerError,
-    WorkerFailure,
 )
 from imageedit_server.worker.shared import Areas, opened
 

@@ -5,22 +5,9 @@ Every type is frozen, picklable and free of torch, so that both sides can import
 
 import re
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
-Reason = Literal[
-    "ModelMissing",
-    "ModelInvalid",
-    "DeviceUnavailable",
-    "WarmupFailed",
-    "DeviceFault",
-    "OutOfMemory",
-    "WorkerLost",
-    "EditFailed",
-    "Cancelled",
-    "BadOutput",
-    "PromptTooLong",
-    "Hung",
-]
+from imageedit_server.worker.failures import WorkerFailure
 
 _SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 
@@ -219,27 +206,6 @@ class WarmReport:
     def warmed(self, shape: Shape) -> Warmed | None:
         """Look a shape up."""
         return next((warmed for warmed in self.served if warmed.shape == shape), None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerFailure:
-    """Why an edit or a whole worker failed. A sticky failure needs a new process."""
-
-    reason: Reason
-    message: str
-    sticky: bool
-
-
-class WorkerError(Exception):
-    """Carries a `WorkerFailure` to the caller."""
-
-    def __init__(self, failure: WorkerFailure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-
-
-class NotStarted(WorkerError):
-    """The worker has not begun this edit, and will not: another one may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,7 @@ The worker goes from the first to the second by itself, so that the card need no
 import asyncio
 from collections.abc import Callable
 
-from imageedit_server.worker.failures import CANCELLED, away, lost
-from imageedit_server.worker.protocol import NotStarted, Reason, WorkerError
+from imageedit_server.worker.failures import CANCELLED, NotStarted, Reason, WorkerError, away, lost
 from imageedit_server.worker.running_edit import RunningEdit
 
 

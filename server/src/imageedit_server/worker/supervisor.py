@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from imageedit_server.logs import fields
 from imageedit_server.worker.channel import Channel
-from imageedit_server.worker.failures import away, lost, too_slow
+from imageedit_server.worker.failures import NotStarted, Reason, WorkerError, WorkerFailure, away, lost, too_slow
 from imageedit_server.worker.phase import WorkerPhase
 from imageedit_server.worker.process import describe_exit, end_process, start_process
 from imageedit_server.worker.protocol import (
@@ -19,12 +19,8 @@ from imageedit_server.worker.protocol import (
     JobFailed,
     Loading,
     LoadReport,
-    NotStarted,
-    Reason,
     StepDone,
     WarmReport,
-    WorkerError,
-    WorkerFailure,
 )
 from imageedit_server.worker.restarts import may_restart
 from imageedit_server.worker.running_edit import RunningEdit, StepCallback

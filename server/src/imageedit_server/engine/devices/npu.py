@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from imageedit_server.engine.faults import describe
-from imageedit_server.worker.protocol import WorkerError, WorkerFailure
+from imageedit_server.worker.failures import WorkerError, WorkerFailure
 
 _INDEX = 0
 _ATTENTION = "_native_npu"
