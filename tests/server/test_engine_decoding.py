@@ -11,7 +11,7 @@ import torch
 from imageedit_server.engine.decoding import fault_of, picture_of
 from imageedit_server.engine.devices.cpu import CpuDevice
 from imageedit_server.worker.failures import WorkerError
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 SIZE = Size(16, 8)
 GOOD = torch.linspace(-1, 1, 3 * 8 * 16).reshape(1, 3, 1, 8, 16)

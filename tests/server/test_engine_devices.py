@@ -15,7 +15,7 @@ from imageedit_server.engine.devices.npu import NpuDevice
 from imageedit_server.engine.pipeline import PipelineEngine
 from imageedit_server.engine.select import build_engine
 from imageedit_server.worker.failures import WorkerError
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 from server.checkpoints import copy_of_demo
 from server.pictures import BLUE, Scene, corner_colour, far_apart
 from server.workers import edit_job, real_settings

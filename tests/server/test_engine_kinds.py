@@ -15,7 +15,8 @@ from PIL import Image, ImageStat
 from imageedit_server.engine.calls import check_module, pictures_of
 from imageedit_server.engine.kinds import KINDS
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import EditResult, Shape, Size
+from imageedit_server.worker.protocol import EditResult
+from imageedit_server.worker.shapes import Shape, Size
 from server.checkpoints import demo_as
 from server.pictures import BLUE, GREEN, YELLOW, Colour, Scene
 from server.workers import SMALL, WatchedWorker, edit_job, real_settings, running_worker

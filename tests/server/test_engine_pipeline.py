@@ -8,7 +8,8 @@ from PIL import Image
 
 from imageedit_server.worker.failures import WorkerError
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import EditJob, Size
+from imageedit_server.worker.protocol import EditJob
+from imageedit_server.worker.shapes import Size
 from server.pictures import (
     BLUE,
     GREEN,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from imageedit_server.engine.base import OnStep
 from imageedit_server.engine.warmup import MIN_CONTRAST, check_edit, draw_picture, grid, warm_up
 from imageedit_server.worker.failures import WorkerError
-from imageedit_server.worker.protocol import Capabilities, EditJob, EditResult, LoadReport, Shape, Size, WarmReport
+from imageedit_server.worker.protocol import Capabilities, EditJob, EditResult, LoadReport, WarmReport
+from imageedit_server.worker.shapes import Shape, Size
 from server.workers import real_settings
 
 WIDE, SQUARE = Size(96, 64), Size(64, 64)

@@ -10,7 +10,8 @@ from PIL import Image
 
 from imageedit_server.worker.failures import WorkerError
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import EditJob, EditResult, Shape
+from imageedit_server.worker.protocol import EditJob, EditResult
+from imageedit_server.worker.shapes import Shape
 from server.pictures import BLUE, GREEN, YELLOW, Scene, centre_colour, corner_colour, far_apart
 from server.workers import SMALL, WatchedWorker, edit_job, real_settings, running_worker
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from imageedit_server.worker.failures import WorkerError, WorkerFailure
 from imageedit_server.worker.framing import pack, read_message, read_message_blocking
-from imageedit_server.worker.protocol import Size
 from imageedit_server.worker.restarts import may_restart
+from imageedit_server.worker.shapes import Size
 from server.workers import edit_job
 
 sides = st.integers(min_value=1, max_value=99999)

@@ -12,7 +12,8 @@ import pytest
 
 from imageedit_server.worker.framing import pack, read_message
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import CancelJob, EditResult, Size
+from imageedit_server.worker.protocol import CancelJob, EditResult
+from imageedit_server.worker.shapes import Size
 from imageedit_server.worker.shared import LARGE_BYTES, Area, Areas, make_descriptors, opened
 from server.workers import SMALL, edit_job, kill, running_worker, stub_settings
 

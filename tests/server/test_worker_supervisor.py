@@ -10,7 +10,7 @@ import pytest
 
 from imageedit_server.worker.failures import WorkerError
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 from server.checkpoints import TRANSFORMER, copy_of_demo
 from server.workers import SMALL, edit_job, is_alive, kill, running_worker, stub_settings
 

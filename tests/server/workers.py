@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from imageedit_server.worker.phase import WorkerPhase
-from imageedit_server.worker.protocol import EditJob, EngineSettings, Size
+from imageedit_server.worker.protocol import EditJob, EngineSettings
+from imageedit_server.worker.shapes import Size
 from imageedit_server.worker.supervisor import Worker
 
 SMALL = Size(128, 128)

@@ -6,7 +6,8 @@ import asyncio
 
 from imageedit_server.api.queue import OnStep
 from imageedit_server.worker.failures import WorkerError, WorkerFailure
-from imageedit_server.worker.protocol import EditJob, EditResult, Size
+from imageedit_server.worker.protocol import EditJob, EditResult
+from imageedit_server.worker.shapes import Size
 
 LOST = WorkerFailure(reason="WorkerLost", message="gone", sticky=True)
 CANCELLED = WorkerFailure(reason="Cancelled", message="cancelled", sticky=False)

@@ -13,7 +13,7 @@ from PIL import Image, ImageChops
 from imageedit_server.api.colours import MAX_PROFILE_BYTES, srgb
 from imageedit_server.api.geometry import plan
 from imageedit_server.api.images import at_output_size, prepare
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 from server.profiles import (
     ADOBE_RGB,
     DISPLAY_P3,

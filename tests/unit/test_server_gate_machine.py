@@ -25,7 +25,8 @@ from imageedit_server.gate.dedupe import By, Identity
 from imageedit_server.gate.drain import DrainPhase
 from imageedit_server.gate.estimate import Load
 from imageedit_server.worker.failures import WorkerError
-from imageedit_server.worker.protocol import EditJob, Size
+from imageedit_server.worker.protocol import EditJob
+from imageedit_server.worker.shapes import Size
 from support.hand_worker import LOST, HandWorker
 from unit.operator_shell.virtual_time import virtual_loop
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imageedit_server.api.geometry import closest, place
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 sizes = st.builds(Size, st.integers(1, 20_000), st.integers(1, 20_000))
 sides = st.integers(1, 32).map(lambda units: 32 * units)

@@ -16,7 +16,7 @@ from imageedit_server.api.images import Prepared, from_base64, prepare
 from imageedit_server.api.pieces import base64_pieces
 from imageedit_server.api.results import finished
 from imageedit_server.errors import InvalidInput
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 RED, GREEN, BLUE, WHITE = (220, 30, 30), (30, 200, 30), (30, 30, 220), (255, 255, 255)
 

@@ -13,7 +13,8 @@ from imageedit_server.gate.admission import Ask, Limits, Refusal, Work, refusal
 from imageedit_server.gate.drain import DrainPhase
 from imageedit_server.gate.estimate import Load
 from imageedit_server.gate.turns import job_may_enter
-from imageedit_server.worker.protocol import EditJob, EditResult, Size
+from imageedit_server.worker.protocol import EditJob, EditResult
+from imageedit_server.worker.shapes import Size
 from unit.operator_shell.virtual_time import now, run_virtual
 
 TABLE = [

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 from imageedit_server.api.geometry import Plan, SizeWish, plan
 from imageedit_server.api.masks import for_model, weights
 from imageedit_server.errors import InvalidInput
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 CANDIDATES = (Size(64, 64), Size(96, 64))
 

@@ -15,7 +15,7 @@ from imageedit_server.api.limits import Limits
 from imageedit_server.api.requests import from_form, from_generation, from_json
 from imageedit_server.api.wishes import EditRequest, Wish
 from imageedit_server.errors import ApiError, InvalidInput, NotFound
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 PICTURE = b"\x89PNG and so on"
 

@@ -16,7 +16,7 @@ from imageedit_server.api.masks import weights
 from imageedit_server.api.results import Masked, finished
 from imageedit_server.api.wishes import Format
 from imageedit_server.errors import InvalidInput
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 GREEN = (30, 200, 30)
 CANDIDATES = (Size(64, 64), Size(96, 64))

@@ -13,7 +13,8 @@ from imageedit_server.api.wishes import Digests
 from imageedit_server.errors import Conflict, InvalidInput
 from imageedit_server.gate.dedupe import By, Identity
 from imageedit_server.worker.failures import WorkerError
-from imageedit_server.worker.protocol import EditJob, EditResult, Size
+from imageedit_server.worker.protocol import EditJob, EditResult
+from imageedit_server.worker.shapes import Size
 from support.hand_worker import LOST, HandWorker, settle
 
 JOB = EditJob(job_id="a", picture=b"picture", size=Size(32, 32), prompt="make it blue", steps=16, seed=7)

@@ -14,7 +14,8 @@ from imageedit_server.gate.jobs import Job
 from imageedit_server.safety.classifier import Classifier
 from imageedit_server.safety.protocol import ClassifierSettings
 from imageedit_server.settings import settings_from
-from imageedit_server.worker.protocol import EditJob, Size
+from imageedit_server.worker.protocol import EditJob
+from imageedit_server.worker.shapes import Size
 from server.running import encoded, picture, png_base64
 
 SIZE = Size(64, 64)

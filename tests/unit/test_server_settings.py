@@ -7,7 +7,7 @@ import pytest
 from imageedit_server.arguments import ARGUMENTS, environment_name
 from imageedit_server.errors import EXIT_CODES, SettingsInvalid, exit_code
 from imageedit_server.settings import Settings, settings_from, termination_log_path
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 REQUIRED = ("--model-dir", "demo", "--sizes", "768x768,768x576")
 

@@ -12,7 +12,8 @@ from imageedit_server.api.ticket import Ticket, TooLate
 from imageedit_server.otlp import QUIET_S, OnceInAWhile
 from imageedit_server.setting_values import traces
 from imageedit_server.tracing import NO_TRACES, Attribute, trace_turn
-from imageedit_server.worker.protocol import EditJob, EditResult, Size
+from imageedit_server.worker.protocol import EditJob, EditResult
+from imageedit_server.worker.shapes import Size
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}
 

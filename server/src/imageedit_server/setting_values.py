@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from PIL import ImageColor
 
 from imageedit_server.errors import SettingsInvalid
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 SIDE_MULTIPLE_PX = 32
 MAX_SIDE_PX = 4096

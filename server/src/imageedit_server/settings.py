@@ -13,7 +13,8 @@ from imageedit_server import setting_values
 from imageedit_server.arguments import given_texts
 from imageedit_server.errors import SettingsInvalid
 from imageedit_server.safety.settings import SafetySettings, safety_settings
-from imageedit_server.worker.protocol import EngineSettings, Size
+from imageedit_server.worker.protocol import EngineSettings
+from imageedit_server.worker.shapes import Size
 
 DEFAULT_TERMINATION_LOG = "/dev/termination-log"
 

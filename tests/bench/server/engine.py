@@ -15,7 +15,8 @@ from imageedit_server.api import images, results
 from imageedit_server.api.geometry import Plan
 from imageedit_server.engine.checkpoint import resolve_model_dir
 from imageedit_server.engine.stub import StubEngine
-from imageedit_server.worker.protocol import EditJob, EditResult, Size
+from imageedit_server.worker.protocol import EditJob, EditResult
+from imageedit_server.worker.shapes import Size
 
 SIDE_PX = 768
 STEPS = 16

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from imageedit_server.gate import cost
 from imageedit_server.gate.cost import CostModel, EditShape, Measured
-from imageedit_server.worker.protocol import EditJob, EditResult, Size, WarmReport
+from imageedit_server.worker.protocol import EditJob, EditResult, WarmReport
+from imageedit_server.worker.shapes import Size
 
 
 class Costs:

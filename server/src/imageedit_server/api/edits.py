@@ -24,7 +24,8 @@ from imageedit_server.api.turn import Done, check_early, turn
 from imageedit_server.api.wishes import Wish
 from imageedit_server.errors import InvalidInput
 from imageedit_server.logs import fields
-from imageedit_server.worker.protocol import Capabilities, EditJob, Size, WarmReport
+from imageedit_server.worker.protocol import Capabilities, EditJob, WarmReport
+from imageedit_server.worker.shapes import Size
 
 log = logging.getLogger("imageedit.edits")
 

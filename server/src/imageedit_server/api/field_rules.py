@@ -8,7 +8,7 @@ from imageedit_server.api.fields import EditFields, invalid, unsupported
 from imageedit_server.api.geometry import SizeWish
 from imageedit_server.api.limits import Limits
 from imageedit_server.errors import InvalidInput
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 MIN_OUTPUT_SIDE_PX = 16
 MAX_OUTPUT_SIDE_PX = 4096

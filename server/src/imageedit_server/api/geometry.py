@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 SizeWish = Literal["auto", "original"] | Size
 

@@ -21,7 +21,7 @@ from imageedit_server.api.geometry import Plan, SizeWish, plan
 from imageedit_server.api.padding import padded
 from imageedit_server.api.slices import slices, without
 from imageedit_server.errors import InvalidInput
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 # Our own check replaces Pillow's, which warns first and has one limit for the whole interpreter.
 Image.MAX_IMAGE_PIXELS = None

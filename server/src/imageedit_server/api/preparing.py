@@ -13,7 +13,8 @@ from imageedit_server.api.geometry import Plan, plan
 from imageedit_server.api.results import Masked
 from imageedit_server.api.wishes import Digests, EditRequest, Wish
 from imageedit_server.settings import Settings
-from imageedit_server.worker.protocol import EditJob, Size
+from imageedit_server.worker.protocol import EditJob
+from imageedit_server.worker.shapes import Size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from typing import Any
 from PIL import Image
 
 from imageedit_server.engine.kinds import Kind
-from imageedit_server.worker.protocol import EditJob, Size
+from imageedit_server.worker.protocol import EditJob
+from imageedit_server.worker.shapes import Size
 
 # The picture that the text encoder sees. Larger ones cost tokens and were never trained.
 _CONDITION_AREA_PX = 384 * 384

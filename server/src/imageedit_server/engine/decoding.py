@@ -11,7 +11,7 @@ from typing import Any
 
 from imageedit_server.engine.base import Device
 from imageedit_server.worker.failures import WorkerError, WorkerFailure
-from imageedit_server.worker.protocol import Size
+from imageedit_server.worker.shapes import Size
 
 # Of 255, between the darkest and the brightest value of a channel. A white wall on a photograph has more.
 _FLAT_SPREAD = 2

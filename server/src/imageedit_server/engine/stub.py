@@ -10,7 +10,8 @@ from imageedit_server.engine.checkpoint import check_checkpoint, digest
 from imageedit_server.engine.kinds import KINDS
 from imageedit_server.engine.manifest import verify
 from imageedit_server.worker.failures import WorkerError, WorkerFailure
-from imageedit_server.worker.protocol import Capabilities, EditJob, EditResult, LoadReport, Size
+from imageedit_server.worker.protocol import Capabilities, EditJob, EditResult, LoadReport
+from imageedit_server.worker.shapes import Size
 
 FAULTS: dict[str, Exception] = {
     "fault: error": ValueError("told to fail"),

@@ -10,16 +10,8 @@ from imageedit_server.engine.base import EditEngine, OnStep
 from imageedit_server.engine.faults import classify
 from imageedit_server.logs import fields
 from imageedit_server.worker.failures import WorkerError, WorkerFailure
-from imageedit_server.worker.protocol import (
-    Capabilities,
-    EditJob,
-    EditResult,
-    EngineSettings,
-    Shape,
-    Size,
-    Warmed,
-    WarmReport,
-)
+from imageedit_server.worker.protocol import Capabilities, EditJob, EditResult, EngineSettings, Warmed, WarmReport
+from imageedit_server.worker.shapes import Shape, Size
 
 PROMPT = "make the background blue"
 MIN_CONTRAST = (

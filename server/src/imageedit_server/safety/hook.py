@@ -22,7 +22,8 @@ from imageedit_server.safety.denylist_file import DenylistFile
 from imageedit_server.safety.protocol import ClassifierSettings
 from imageedit_server.settings import Settings
 from imageedit_server.telemetry import Telemetry
-from imageedit_server.worker.protocol import EditJob, Size
+from imageedit_server.worker.protocol import EditJob
+from imageedit_server.worker.shapes import Size
 
 log = logging.getLogger("imageedit.safety")
 
