@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from imageedit_operator.kube.client import KubeClient, Manifest, connect
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.connection import connect
 from imageedit_operator.kube.kinds import IMAGE_EDIT_DEPLOYMENTS, Resource
 from localcluster import controlplane
 from localcluster.controlplane import ControlPlane

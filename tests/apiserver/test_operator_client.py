@@ -34,7 +34,8 @@ from imageedit_operator.core.revision import revision_hash
 from imageedit_operator.errors import ApiError, WorldMoved
 from imageedit_operator.kube.budgets import BudgetBook
 from imageedit_operator.kube.cards import HOLDS_CARDS, CardBook
-from imageedit_operator.kube.client import KubeClient, Manifest, connect
+from imageedit_operator.kube.client import KubeClient, Manifest
+from imageedit_operator.kube.connection import connect
 from imageedit_operator.kube.execute import Executor, Subject
 from imageedit_operator.kube.kinds import DEPLOYMENTS, EVENTS, IMAGE_EDIT_DEPLOYMENTS, PODS, SERVICES, Resource
 from imageedit_operator.kube.observe import Observer

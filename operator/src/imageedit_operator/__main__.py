@@ -24,8 +24,9 @@ from imageedit_operator import health, logs, nesting, preflight, settings
 from imageedit_operator.election import Candidate
 from imageedit_operator.errors import Deposed, PreflightFailed, SettingsInvalid
 from imageedit_operator.health import Progress
-from imageedit_operator.kube.client import Kube, connect
+from imageedit_operator.kube.client import Kube
 from imageedit_operator.kube.clock import ClusterClock
+from imageedit_operator.kube.connection import connect
 from imageedit_operator.kube.lease import LeaseFile
 from imageedit_operator.kube.patience import Patience
 from imageedit_operator.settings import Settings

@@ -7,19 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from imageedit_operator.core import ground
-from imageedit_operator.core.accelerator import Accelerator, AutoInjection
+from imageedit_operator.core.accelerator import AutoInjection
 from imageedit_operator.core.actions import DeleteBudget, DeletePod, Plan, PostEvent
 from imageedit_operator.core.fields import InvalidResource
-from imageedit_operator.core.ground import Ground
-from imageedit_operator.core.known import Known, Unknown
+from imageedit_operator.core.known import Known
 from imageedit_operator.core.observed import Observed
-from imageedit_operator.core.observed_cards import CardLedger
 from imageedit_operator.core.plan import PlanMemory, plan
 from imageedit_operator.core.relief import chosen_between
 from imageedit_operator.core.resource import ImageEditDeployment, parse
 from imageedit_operator.core.status import invalid, refused
 from imageedit_operator.errors import ApiError, WorldMoved
+from imageedit_operator.grounds import Grounds
 from imageedit_operator.kube.cards import CardBook
 from imageedit_operator.kube.client import Kube, Manifest
 from imageedit_operator.kube.execute import MOVES_CARDS, Executor, Subject, describe
@@ -65,10 +63,13 @@ class Reconciler:
     planner: Planner = plan
     memories: dict[Key, tuple[str, PlanMemory]] = field(default_factory=dict)
     """What plans remember between passes, with the uid that it belongs to."""
-    grounds: dict[Key, tuple[Accelerator, Ground]] = field(default_factory=dict)
-    """What the pods of each resource asked for, and what lay under them, when it was looked at last."""
+    grounds: Grounds = field(init=False)
+    """What lay under the pods of each resource when it was looked at last."""
     begun: dict[Key, str] = field(default_factory=dict)
     """Uid of each resource for which a pass began to write."""
+
+    def __post_init__(self) -> None:
+        self.grounds = Grounds(cards=self.cards, queue=self.queue, telemetry=self.telemetry)
 
     async def reconcile(self, key: Key) -> Outcome:
         """One pass. Raises ApiError when the apiserver refuses or does not answer."""
@@ -148,7 +149,7 @@ class Reconciler:
     def _forget(self, key: Key) -> Outcome:
         """Its children go by owner references; ours is only what we remember."""
         self.memories.pop(key, None)
-        self.grounds.pop(key, None)
+        self.grounds.forget(key)
         self.begun.pop(key, None)
         self.kept.drop(key)
         self.status.forget(key)
@@ -223,34 +224,9 @@ class Reconciler:
         if written:
             self.telemetry.left_sick_cards(key, len(chosen_between(live, status)))
 
-    async def look_at_nodes(self) -> None:
-        """Adds the resources under whose pods something changed, and brings the metric of free cards up to date.
-
-        Both change by what others do, of which no version of the resource's own objects tells.
-        """
-        seen: dict[str, tuple[Known[CardLedger] | Unknown, Known[Mapping[str, str]] | Unknown]] = {}
-        for key, (accelerator, _) in list(self.grounds.items()):
-            name, count, place = accelerator.extended_resource, accelerator.count, accelerator.place()
-            alike = repr((name, count, place))
-            if not name:
-                self.telemetry.cards_seen(key, None)
-                continue
-            if alike not in seen:
-                cards = await self.cards.read(resource=name, count=count, place=place)
-                seen[alike] = cards, await self.cards.nodes(resource=name, count=count, place=place)
-            cards, nodes = seen[alike]
-            if key not in self.grounds:
-                continue  # it went meanwhile
-            before = self.grounds[key][1]
-            self.telemetry.cards_seen(key, cards.value.free if isinstance(cards, Known) else None)
-            if ground.is_news(before, ground.found(cards, nodes, near=before.near)):
-                self.queue.add(key)
-
     def _measure(self, key: Key, resource: ImageEditDeployment, observed: Observed, planned: Plan) -> None:
         self.telemetry.status_seen(key, planned.status)
-        near = {pod.node for pod in observed.pods if pod.node}
-        self.grounds[key] = (resource.accelerator, ground.found(observed.cards, observed.nodes, near=near))
-        self.telemetry.cards_seen(key, observed.cards.value.free if isinstance(observed.cards, Known) else None)
+        self.grounds.found(key, resource.accelerator, observed)
         if resource.autoscaling is None:
             self.telemetry.forget_sample(key)
         else:

@@ -158,7 +158,7 @@ class Term:
 
     async def _look_at_nodes(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
-            await self.reconciler.look_at_nodes()
+            await self.reconciler.grounds.look()
             await supervision.sleep_unless(stop, self.chosen.resync_s)
 
     async def _finish(self, stop: asyncio.Event, workers: list[asyncio.Task[None]], idle: asyncio.Event) -> None:

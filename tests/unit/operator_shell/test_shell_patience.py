@@ -12,7 +12,8 @@ import pytest
 from aiohttp import web
 
 from imageedit_operator.errors import ApiError
-from imageedit_operator.kube.client import KubeClient, connect
+from imageedit_operator.kube.client import KubeClient
+from imageedit_operator.kube.connection import connect
 from imageedit_operator.kube.kinds import PODS
 from imageedit_operator.kube.patience import PAUSES_S, Patience, again_after_s
 from unit.operator_shell.loopback import answering

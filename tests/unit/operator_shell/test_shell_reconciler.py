@@ -255,7 +255,7 @@ def test_free_cards_are_counted_for_resources_at_rest_too() -> None:
             assert metric(subject, f"{free} 2.0")
             kube.put(NODES, node(cards=3))
             await asyncio.sleep(60.0)
-            await subject.look_at_nodes()
+            await subject.grounds.look()
             return subject
 
     assert metric(run_virtual(main), f"{free} 3.0")
@@ -283,7 +283,7 @@ def test_a_card_that_falls_sick_under_a_pod_at_rest_asks_for_a_look(changed: Man
             await subject.reconcile(KEY)
             kube.put(NODES, changed)
             await asyncio.sleep(60.0)
-            await subject.look_at_nodes()
+            await subject.grounds.look()
             return subject.queue.depth()
 
     assert run_virtual(main) == int(looked_at)

@@ -8,7 +8,6 @@ operator handles few kinds, and raw JSON costs neither their memory nor a discov
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote
 
@@ -18,7 +17,6 @@ from imageedit_operator.errors import ApiError
 from imageedit_operator.kube import answers
 from imageedit_operator.kube.clock import ClusterClock
 from imageedit_operator.kube.kinds import Resource
-from imageedit_operator.kube.login import Login
 from imageedit_operator.kube.patience import Patience
 from imageedit_operator.kube.requests import WHOLE, Renew, RequestDone, Requests
 
@@ -104,33 +102,6 @@ class Kube(Protocol):
     async def serves(self, resource: Resource) -> bool:
         """True when the apiserver knows this kind."""
         ...
-
-
-@asynccontextmanager
-async def connect(
-    kubeconfig: str,
-    *,
-    timeout_s: float,
-    on_request: RequestDone,
-    page_size: int = PAGE_SIZE,
-    clock: ClusterClock | None = None,
-    patience: Patience | None = None,
-) -> AsyncIterator[KubeClient]:
-    """A client for as long as the context lasts, with a login that is read again when it is refused.
-
-    `clock` hears the time of every answer; without `patience` every failure is final.
-    """
-    async with AsyncExitStack() as stack:
-        login = Login(kubeconfig, stack)
-        yield KubeClient(
-            await login.begin(),
-            timeout_s=timeout_s,
-            on_request=on_request,
-            page_size=page_size,
-            renew=login.renew,
-            clock=clock,
-            patience=patience,
-        )
 
 
 class KubeClient:
