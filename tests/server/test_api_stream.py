@@ -58,15 +58,16 @@ async def test_the_async_client_gets_one_event_for_each_picture(server: RunningS
     assert [event.seed for event in events] == [8, 9]
 
 
-def test_signs_of_life_come_while_the_edit_waits_and_runs(server: RunningServer) -> None:
-    answer = post(server)
+def test_signs_of_life_come_while_the_edit_waits_and_runs() -> None:
+    with stub_server("--stream-heartbeat", "0.1", edit_s=2) as server:  # long, for a machine that has other work
+        answer = post(server)
     blocks = answer.text.strip().split("\n\n")
 
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-request-id"]
     assert all(block.startswith(": {") for block in blocks[:-1])
-    assert 3 <= len(blocks) - 1 <= 12
+    assert 3 <= len(blocks) - 1 <= 40
     assert blocks[-1].startswith("event: image_edit.completed\ndata: {")
 
 
