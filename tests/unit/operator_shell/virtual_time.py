@@ -34,6 +34,9 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual.now
 
+    def freeze(self, seconds: float) -> None:
+        self._virtual.now += seconds
+
 
 def virtual_loop() -> asyncio.SelectorEventLoop:
     """A fresh loop on a virtual clock that starts at 0, for tests that step it by hand; close it."""
@@ -52,3 +55,10 @@ def run_virtual(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 def now() -> float:
     """The running loop's virtual time in seconds."""
     return asyncio.get_running_loop().time()
+
+
+def stand_still(seconds: float) -> None:
+    """The process does not run for so long, as when it is frozen with its container or its machine."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, _VirtualLoop)
+    loop.freeze(seconds)

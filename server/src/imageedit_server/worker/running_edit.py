@@ -9,6 +9,9 @@ from imageedit_server.worker.protocol import EditJob, EditResult
 
 StepCallback = Callable[[int, int], None]
 
+LOOK_S = 1.0
+"""Between two looks at a silent edit. One that comes later than that again comes from a process that stood still."""
+
 log = logging.getLogger("imageedit.supervisor")
 
 
@@ -39,11 +42,22 @@ class RunningEdit:
             log.exception("step_listener_failed", extra=fields(job_id=self.job.job_id))
             self.on_step = None
 
+    # | since the last sign of life                      | it hangs |
+    # | the limit has passed while this process ran      | yes      |
+    # | it has passed, but this process stood still      | not yet  |
+    # | the job was answered                             | no       |
+    # A frozen container or machine stops both processes: what was not heard then may come as soon as they go on.
     async def hangs(self) -> bool:
         """Wait until the job is answered (False) or nothing was heard of it for too long (True)."""
+        loop = asyncio.get_running_loop()
         while not self.answer.done():
-            left_s = self._last_sign_at_s + self.silence_limit_s - asyncio.get_running_loop().time()
+            began_s = loop.time()
+            left_s = self._last_sign_at_s + self.silence_limit_s - began_s
             if left_s <= 0:
                 return True
-            await asyncio.wait([self.answer], timeout=left_s)
+            asked_s = min(left_s, LOOK_S)
+            await asyncio.wait([self.answer], timeout=asked_s)
+            late_s = loop.time() - began_s - asked_s
+            if late_s > LOOK_S:
+                self._last_sign_at_s = min(loop.time(), self._last_sign_at_s + late_s)
         return False
