@@ -350,3 +350,9 @@ def test_cards_that_no_node_gives_to_these_pods_are_not_said_to_be_none_of_none(
         "look at spec.accelerator.nodeSelector"
     ) in shown(view)
     assert view.outcome == "Unschedulable"
+
+
+def test_a_file_that_changes_nothing_speaks_of_no_change_at_its_revision() -> None:
+    words = shown(planned(LIVE))
+    assert f"revision  {OLD}, as before\n" in words
+    assert "what changes" not in words

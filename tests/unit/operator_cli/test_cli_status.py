@@ -128,6 +128,12 @@ def test_the_last_decisions_come_newest_first_with_their_reasons() -> None:
     assert [item.reason for item in rolling(events=events).decisions] == ["RolloutStarted", "Scaled"]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_rollout_that_ends_in_the_second_of_its_start_is_shown_as_ended_last(order: int) -> None:
+    events = [event("RolloutStarted", "from a to b", age_s=30), event("RolloutCompleted", "b", age_s=30)][::order]
+    assert [item.reason for item in rolling(events=events).decisions] == ["RolloutCompleted", "RolloutStarted"]
+
+
 def test_the_last_scaling_is_taken_from_the_status_where_its_event_is_gone() -> None:
     made = {"lastScaleTime": "2026-11-30T03:00:00Z", "decision": "2 -> 3", "reasons": ["a", "b"]}
     (decision,) = rolling(status={**ROLLING, "scaling": made}, events=None).decisions

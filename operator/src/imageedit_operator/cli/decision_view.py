@@ -30,7 +30,12 @@ def decisions(events: Sequence[Raw] | None, status: Raw, *, now: float) -> tuple
     found = [view for view in (_of_event(event, now) for event in events or ()) if view is not None]
     if not any(view.reason == "Scaled" for view in found):
         found += _of_scaling(status.get("scaling"), now)
-    return tuple(sorted(found, key=lambda view: view.age_s)[:MOST])
+    return tuple(sorted(found, key=_newest_first)[:MOST])
+
+
+def _newest_first(view: DecisionView) -> tuple[float, bool]:
+    """The operator's times are whole seconds; what one pass says of a rollout begins with its start."""
+    return view.age_s, view.reason == "RolloutStarted"
 
 
 def _of_event(event: Raw, now: float) -> DecisionView | None:

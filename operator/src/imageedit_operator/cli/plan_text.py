@@ -60,7 +60,8 @@ def _listed(title: str, branches: Iterable[Branch]) -> tuple[Branch, ...]:
 def _revision(view: PlanView) -> Branch:
     words = f"{view.revision}, in place of {view.revision_before}" if view.revision_before else view.revision
     if not view.rolls:
-        words = f"{view.revision}, as before: what changes takes effect on the pods that run"
+        words = f"{view.revision}, as before"
+        words += ": what changes takes effect on the pods that run" if view.changes else ""
     return Branch(cells=(Cell("revision"),), words=words)
 
 
