@@ -274,6 +274,20 @@ def test_what_others_wrote_stays() -> None:
     assert dry_run.three_way({"spec": {}}, {"spec": {"a": 1}}, {"spec": {"replicas": 5}}) == {"spec": {"a": 1}}
 
 
+@pytest.mark.parametrize(
+    ("before", "wanted", "patch"),
+    [
+        ({"annotations": {}}, {}, {}),
+        ({"annotations": {"a": "1"}}, {}, {"a": None}),
+        ({"annotations": {"a": "1"}}, {"annotations": {"a": "2"}}, {"a": "2"}),
+    ],
+)
+def test_the_annotation_of_a_restart_outlives_a_file_that_kubectl_applied(before: Any, wanted: Any, patch: Any) -> None:
+    live = {"metadata": {"annotations": {"a": "1", "imageedit.dev/restarted-at": "noon"}}}
+    made = dry_run.client_side({"metadata": before}, {"metadata": wanted}, live)
+    assert made == {"metadata": {"annotations": patch}}
+
+
 def applied_by(manager: str, at: str, *, operation: str = "Apply", part: str = "f:spec") -> dict[str, Any]:
     return {"manager": manager, "operation": operation, "time": at, "fieldsV1": {part: {}}}
 

@@ -28,7 +28,7 @@ async def applied(
     wanted = cleaned(manifest, namespace)
     before = None if live is None else last_applied(live)
     if live is not None and before is not None:
-        patch = three_way(before, wanted, live)
+        patch = client_side(before, wanted, live)
         name = wanted["metadata"]["name"]
         return await preview(CLIENT_SIDE).patch(IMAGE_EDIT_DEPLOYMENTS, namespace, name, patch)
     return await preview(applier(live)).apply(IMAGE_EDIT_DEPLOYMENTS, namespace, wanted)
@@ -52,6 +52,12 @@ def last_applied(live: Raw) -> Manifest | None:
     except (KeyError, ValueError):
         return None
     return noted if isinstance(noted, dict) else None
+
+
+def client_side(before: Raw, wanted: Raw, live: Raw) -> dict[str, Any]:
+    """The patch of kubectl apply. It notes itself in an annotation, so those of others never go with the file's."""
+    metadata = {"annotations": {}, **wanted["metadata"]}
+    return three_way(before, {**wanted, "metadata": metadata}, live)
 
 
 def three_way(before: Raw, wanted: Raw, live: Raw) -> dict[str, Any]:
