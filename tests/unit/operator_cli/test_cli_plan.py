@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from imageedit_operator.cli import dry_run, files, plan_text, plan_view
-from imageedit_operator.cli.exits import CommandFailed, Exit
+from imageedit_operator.cli.exits import CommandFailed, Exit, from_api
 from imageedit_operator.cli.forecast import Forecast, Step
 from imageedit_operator.cli.plan_view import PlanView
 from imageedit_operator.cli.screen import Screen
@@ -18,6 +18,7 @@ from imageedit_operator.core.observed import Budgets, Observed, ObservedBudget, 
 from imageedit_operator.core.observed_cards import CardLedger, SickNode
 from imageedit_operator.core.offer import Offer
 from imageedit_operator.core.resource import parse
+from imageedit_operator.errors import ApiError
 from unit.operator_cli.builders import CARD, NOW, hash_of, resource
 from unit.operator_core import builders as core
 
@@ -272,6 +273,13 @@ def test_what_the_file_lost_since_it_was_applied_goes_away() -> None:
 
 def test_what_others_wrote_stays() -> None:
     assert dry_run.three_way({"spec": {}}, {"spec": {"a": 1}}, {"spec": {"replicas": 5}}) == {"spec": {"a": 1}}
+
+
+@pytest.mark.parametrize("before", ["", ' "" is invalid: patch: Invalid value: "{\\"metadata\\":{}}": '])
+def test_a_field_that_nobody_knows_is_named_without_the_whole_object(before: str) -> None:
+    message = f'{before}strict decoding error: unknown field "spec.servr", unknown field "spec.x"'
+    told = from_api(ApiError(status=422, reason="Invalid", message=message)).message
+    assert told == 'The cluster refuses it: unknown field "spec.servr", unknown field "spec.x".'
 
 
 @pytest.mark.parametrize(

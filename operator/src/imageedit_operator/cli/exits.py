@@ -23,6 +23,10 @@ class Exit(IntEnum):
     NOT_READY = 4
 
 
+STRICTLY = "strict decoding error: "
+"""Before these words a refusal of a patch quotes all of the object, which may be pages."""
+
+
 class CommandFailed(Exception):
     """A command ends here; the message is a sentence that says what to do next."""
 
@@ -43,6 +47,7 @@ def is_unknown_kind(error: ApiError) -> bool:
 # | 404 for the kind                 | NOT_FOUND | that the operator is to be installed  |
 # | 404                              | NOT_FOUND |                                       |
 # | 409                              | FAILED    | that it changed meanwhile             |
+# | unknown fields                   | FAILED    | which, without the object that it has |
 # | else                             | FAILED    |                                       |
 def from_api(error: ApiError) -> CommandFailed:
     """What the user is told of a refusal of the apiserver."""
@@ -58,4 +63,4 @@ def from_api(error: ApiError) -> CommandFailed:
         return CommandFailed(Exit.NOT_FOUND, f"Not found: {message}.")
     if error.conflict:
         return CommandFailed(Exit.FAILED, "It changed while the command ran, and nothing was written. Try again.")
-    return CommandFailed(Exit.FAILED, f"The cluster refuses it: {message}.")
+    return CommandFailed(Exit.FAILED, f"The cluster refuses it: {message.split(STRICTLY)[-1]}.")
