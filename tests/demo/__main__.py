@@ -7,15 +7,14 @@ Ends with one line `demo ok: ...` and exit code 0, or with the relevant logs, th
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-from demo import editing
+from demo import editing, shell
 from demo.ending import broken_off
+from demo.last_words import print_end
 from demo.rolling import Telling, growing, standing
 from demo.steps import Steps
 from localcluster import cluster as local
@@ -35,9 +34,6 @@ CLIENTS = 6
 START_LIMIT_S, ROLLOUT_LIMIT_S = 300.0, 600.0
 """Far more than on two idle cores: a machine that is busy with something else takes five times as long."""
 LOAD_LIMIT_S = START_LIMIT_S + ROLLOUT_LIMIT_S
-OPERATOR = ROOT / "operator" / "src"
-PLUGIN = (sys.executable, "-m", "imageedit_operator.cli")
-PICTURES = ROOT / "build" / "demo"
 
 
 class DemoFailed(Exception):
@@ -73,17 +69,18 @@ def show(steps: Steps, kubectl: Kubectl, running: local.Cluster) -> None:
         install_operator(kubectl)
     with steps.step("one ImageEditDeployment"):
         start_over(kubectl)
-        kubectl.apply(manifest(FIRST_REVISION, prometheus_url=running.prometheus_url))
+        apply(kubectl, manifest(FIRST_REVISION, prometheus_url=running.prometheus_url))
         wait_for_ready(steps, kubectl)
         steps.note(status_line(kubectl))
     base_url = api_url(kubectl, NAME, NAMESPACE)
     picture = editing.draw_picture()
     with steps.step(f'an edit by the openai package: "{editing.PROMPT}"'):
         edit_and_check(steps, base_url, picture)
-    tally = asyncio.run(scale_and_roll(steps, kubectl, base_url, picture))
+    second = manifest(SECOND_REVISION, prometheus_url=running.prometheus_url)
+    tally = asyncio.run(scale_and_roll(steps, kubectl, base_url, picture, second))
     if tally.lost_total:
         raise DemoFailed(f"requests were lost: {tally}")
-    print_end(steps, kubectl, running, base_url, tally)
+    print_end(steps, kubectl, prometheus_url=running.prometheus_url, base_url=base_url, tally=tally)
 
 
 def manifest(revision: str, *, prometheus_url: str) -> dict[str, Any]:
@@ -99,6 +96,11 @@ def manifest(revision: str, *, prometheus_url: str) -> dict[str, Any]:
     return image_edit_deployment(NAME, namespace=NAMESPACE, revision=revision, autoscaling=autoscaling)
 
 
+def apply(kubectl: Kubectl, resource: dict[str, Any]) -> None:
+    """As somebody with a file would, so that they can go on with it."""
+    kubectl.run("apply", "-f", str(shell.write_manifest(shell.FOLDER, resource)))
+
+
 def start_over(kubectl: Kubectl) -> None:
     """An earlier demo may have left a resource behind: begin from nothing, so that every step shows what it says."""
     if not kubectl.exists("namespace", NAMESPACE):
@@ -110,15 +112,17 @@ def start_over(kubectl: Kubectl) -> None:
 def edit_and_check(steps: Steps, base_url: str, picture: bytes) -> None:
     """One edit, saved beside its input, with the background's colour checked."""
     edited = editing.edit(base_url=base_url, model="qwen-image-edit-tiny", picture=picture)
-    before = editing.save(PICTURES, "before.png", picture)
-    after = editing.save(PICTURES, "after.png", edited.picture)
+    before = editing.save(shell.FOLDER, "before.png", picture)
+    after = editing.save(shell.FOLDER, "after.png", edited.picture)
     steps.note(f"background {editing.corner_colour(picture)} -> {edited.background_rgb}, revision {edited.revision}")
     steps.note(f"{before.relative_to(ROOT)} and {after.relative_to(ROOT)}")
     if not edited.obeyed:
         raise DemoFailed(f"the background is {edited.background_rgb}, asked for {editing.WANTED_RGB}")
 
 
-async def scale_and_roll(steps: Steps, kubectl: Kubectl, base_url: str, picture: bytes) -> Tally:
+async def scale_and_roll(
+    steps: Steps, kubectl: Kubectl, base_url: str, picture: bytes, second: dict[str, Any]
+) -> Tally:
     """Load until the second replica serves, then a new revision under the same load."""
     load = Load(
         base_url=base_url,
@@ -134,7 +138,7 @@ async def scale_and_roll(steps: Steps, kubectl: Kubectl, base_url: str, picture:
             steps.note(scaling_line(kubectl))
             steps.note(str(load.tally))
         with steps.step(f"a roll to revision {SECOND_REVISION} under that load, no card free"):
-            kubectl.merge("imageeditdeployment", NAME, NAMESPACE, {"spec": {"model": {"revision": SECOND_REVISION}}})
+            apply(kubectl, second)
             await asyncio.to_thread(wait_for_rollout, steps, kubectl)
             steps.note(status_line(kubectl))
         before = load.tally.revisions[SECOND_REVISION]
@@ -178,11 +182,13 @@ def wait_for_rollout(steps: Steps, kubectl: Kubectl) -> None:
     said: list[str] = []
 
     def words(resource: dict[str, Any]) -> str:
+        if not is_current(resource):  # before, old pods count as new
+            return ""
         message = str(condition(resource, "Progressing")["message"])
         if message and message not in said:
             said.append(message)
             steps.note(f"Progressing: {message}")
-        return standing(resource) if is_current(resource) else ""  # before, old pods count as new
+        return standing(resource)
 
     wait_and_tell(steps, kubectl, "the rollout", words, is_ready, timeout_s=ROLLOUT_LIMIT_S)
 
@@ -228,38 +234,6 @@ def scaling_line(kubectl: Kubectl) -> str:
     """The last scaling decision and its reasons."""
     scaling = kubectl.get("ied", NAME, "-n", NAMESPACE).get("status", {}).get("scaling", {})
     return f"decision {scaling.get('decision')}: {'; '.join(scaling.get('reasons', []))}"
-
-
-def plugin_status(kubectl: Kubectl) -> str:
-    """What `kubectl imageedit status` prints; its words also where it fails, for the demo has shown all by then."""
-    done = subprocess.run(
-        [*PLUGIN, "status", NAME, "-n", NAMESPACE, "--kubeconfig", str(kubectl.kubeconfig)],
-        env={**os.environ, "PYTHONPATH": str(OPERATOR)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return (done.stdout + done.stderr).rstrip()
-
-
-def print_end(steps: Steps, kubectl: Kubectl, running: local.Cluster, base_url: str, tally: Tally) -> None:
-    """The status as it stands, and how to reach everything."""
-    steps.say("\nstatus of the resource:")
-    steps.say(plugin_status(kubectl))
-    steps.say(kubectl.run("get", "ied,deployments,pods", "-n", NAMESPACE))
-    steps.say(f"API:      {base_url}   (POST {base_url}/images/edits)")
-    steps.say(f"page:     {base_url.removesuffix('/v1')}/")
-    steps.say(f"metrics:  {running.prometheus_url}")
-    steps.say(f"cluster:  export KUBECONFIG={running.kubeconfig}; {running.kubectl} get ied -n {NAMESPACE}")
-    plugin = f"PYTHONPATH={OPERATOR} {' '.join(PLUGIN)}"
-    steps.say(f"plugin:   {plugin} status -n {NAMESPACE}   (kubectl imageedit, docs/kubectl-plugin.md)")
-    steps.say("remove:   make demo-down")
-    median = sorted(tally.seconds)[len(tally.seconds) // 2]
-    steps.say(
-        f"demo ok: {steps.total_s:.0f} s, {tally.answered} edits answered (median {median:.1f} s), "
-        f"{tally.refused_total} refused, {tally.lost_total} lost"
-    )
 
 
 if __name__ == "__main__":
