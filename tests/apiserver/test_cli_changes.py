@@ -223,7 +223,7 @@ async def test_a_resource_that_is_not_there_ends_with_3_and_a_sentence(plane: Co
     for command in ("status", "history", "pause", "resume", "promote", "restart", "rollback"):
         ran = await cli(plane, command, "nobody", "-n", "default")
         assert ran.code == 3, command
-        assert "There is no ImageEditDeployment nobody in namespace default" in ran.err
+        assert "There is no ImageEditDeployment nobody in namespace default. Choose another namespace with" in ran.err
         assert "Traceback" not in ran.err
 
 
@@ -263,13 +263,14 @@ async def test_a_cluster_without_the_kind_is_told_to_install_the_operator() -> N
     assert all("install the operator first" in end.err for end in ran)
 
 
-async def test_a_namespace_without_resources_says_so(plane: ControlPlane) -> None:
+async def test_a_namespace_without_resources_says_where_else_to_look(plane: ControlPlane) -> None:
     async with client(plane) as kube:
         namespace = await new_namespace(kube)
 
     ran = await cli(plane, "status", "-n", namespace)
 
-    assert (ran.code, ran.out) == (0, f"There is no ImageEditDeployment in namespace {namespace}.\n")
+    words = f"There is no ImageEditDeployment in namespace {namespace}. Choose another one with -n, or all with -A.\n"
+    assert (ran.code, ran.out) == (0, words)
 
 
 def test_kubectl_finds_the_plugin(tmp_path: Path, plane: ControlPlane) -> None:

@@ -71,8 +71,8 @@ async def _only(opened: Session) -> str:
     found = await opened.kube.list_all(IMAGE_EDIT_DEPLOYMENTS, opened.namespace)
     names = sorted(str(item["metadata"]["name"]) for item in found)
     if not names:
-        words = f"There is no ImageEditDeployment in namespace {opened.namespace}. Choose one with -n, or give --url."
-        raise CommandFailed(Exit.NOT_FOUND, words)
+        words = f"There is no ImageEditDeployment in namespace {opened.namespace}. Choose another one with -n, or give"
+        raise CommandFailed(Exit.NOT_FOUND, f"{words} --url.")
     if len(names) > 1:
         words = f"Namespace {opened.namespace} has several: {', '.join(names)}. Choose one with --service."
         raise CommandFailed(Exit.USAGE, words)

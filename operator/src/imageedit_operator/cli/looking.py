@@ -33,8 +33,10 @@ async def resource(kube: Kube, namespace: str, name: str) -> Manifest:
         return await kube.get(IMAGE_EDIT_DEPLOYMENTS, namespace, name)
     except ApiError as error:
         if error.not_found and not is_unknown_kind(error):
-            words = f"There is no ImageEditDeployment {name} in namespace {namespace}. Choose one with -n, or look with"
-            raise CommandFailed(Exit.NOT_FOUND, f"{words} kubectl get ied -A.") from error
+            words = (
+                f"There is no ImageEditDeployment {name} in namespace {namespace}. Choose another namespace with -n,"
+            )
+            raise CommandFailed(Exit.NOT_FOUND, f"{words} or look with kubectl get ied -A.") from error
         raise
 
 

@@ -38,8 +38,8 @@ async def run(session: Session, name: str, *, everywhere: bool, json: bool, scre
     elif views:
         print(status_text.text(views, screen))
     else:
-        where = "the cluster" if everywhere else f"namespace {session.namespace}"
-        print(f"There is no ImageEditDeployment in {where}.")
+        elsewhere = f"namespace {session.namespace}. Choose another one with -n, or all with -A."
+        print(f"There is no ImageEditDeployment in {'the cluster.' if everywhere else elsewhere}")
     return Exit.DONE if all(view.ready for view in views) else Exit.NOT_READY
 
 
