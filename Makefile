@@ -66,6 +66,7 @@ demo: $(VENV)/.complete ## Bring the whole system up, edit, scale and roll; leav
 
 demo-down: $(VENV)/.complete ## Remove everything that the demo brought up
 	@env -u KUBECONFIG $(PY) -m localcluster down
+	@rm -rf build/demo/bin build/demo/env build/demo/kubeconfig
 
 images: $(VENV)/.complete ## Build both images (BASE_IMAGE=... or a Debian base made here)
 	@.ci/images
