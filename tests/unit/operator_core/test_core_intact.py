@@ -103,6 +103,13 @@ def test_what_is_put_back_is_told_with_its_writer(seen: Observed, action: Action
     assert [words in post.message for post in posts] == ([True] if words else [])
 
 
+def test_what_is_put_back_again_and_again_is_told_with_what_to_do() -> None:
+    seen = observed(service_changed=SELECTOR, status=STORED)
+    service, deployment_ = intact.put_back(seen, [SERVICE, CREATE], often={"Service edit"})
+    assert "find the program that does it" in service.message
+    assert "again and again" not in deployment_.message
+
+
 def was_taken(seen: Observed, *actions: Action) -> bool:
     """Whether the plan says that somebody deleted what it makes."""
     return any("was deleted" in post.message for post in intact.put_back(seen, actions))

@@ -22,6 +22,7 @@ from imageedit_operator.core.actions import (
     ScaleDeployment,
     SetGate,
 )
+from imageedit_operator.core.contest import LONGEST_PAUSE_S
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed import Observed, ObservedDeployment, ObservedJob, QueueSample
 from imageedit_operator.core.observed_cards import CardLedger, SickNode
@@ -353,6 +354,17 @@ def test_a_foreign_service_is_not_overwritten() -> None:
 def test_a_service_that_drifted_is_applied_again() -> None:
     made = planned(observed(service_matches=False, status=rest_status()))
     assert [type(action) for action in made.actions] == [ApplyService]
+
+
+def test_a_service_that_somebody_changes_back_at_once_is_applied_with_pauses_and_looked_at_after_them() -> None:
+    seen, memory, now = observed(service_matches=False, status=rest_status()), PlanMemory(), NOW
+    applied = []
+    for _ in range(100):
+        made, memory = plan(resource(replicas=2), seen, memory, now)
+        assert made.requeue_after_s <= LONGEST_PAUSE_S
+        applied += [now - NOW for action in made.actions if isinstance(action, ApplyService)]
+        now += 1
+    assert applied == [0, 1, 2, 4, 8, 16, 32, 64]
 
 
 COPIED = resource(

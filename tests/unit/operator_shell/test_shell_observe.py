@@ -162,6 +162,33 @@ async def test_a_service_whose_selector_asks_for_more_does_not_match() -> None:
     assert not (await look(cluster((SERVICES, service(selector=selector))))).service_matches
 
 
+OWNERS = service()["metadata"]["ownerReferences"]
+MORE_PORTS = [*manifests.service(parse(custom_resource()))["spec"]["ports"], {"name": "metrics", "port": 9999}]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"spec": {**service()["spec"], "ports": MORE_PORTS}}, id="a port"),
+        pytest.param(
+            {"metadata": {**service()["metadata"], "ownerReferences": [{"kind": "Team", "uid": "t"}, *OWNERS]}},
+            id="an owner",
+        ),
+    ],
+)
+async def test_a_service_to_which_somebody_added_an_item_is_not_applied_for_ever(more: Manifest) -> None:
+    assert (await look(cluster((SERVICES, {**service(), **more})))).service_matches
+
+
+async def test_a_port_that_somebody_added_is_not_told_of_as_put_back() -> None:
+    ours: dict[str, Any] = {'k:{"port":80,"protocol":"TCP"}': {"f:targetPort": {}}}
+    fields = {"f:spec": {"f:ports": {'k:{"port":9999,"protocol":"TCP"}': {".": {}, "f:port": {}}, **ours}}}
+    changed = service(ports=[{**MORE_PORTS[0], "targetPort": 1}, MORE_PORTS[1]])
+    changed["metadata"]["managedFields"] = [{"manager": "kubectl-edit", "operation": "Update", "fieldsV1": fields}]
+    seen = await look(cluster((SERVICES, changed)))
+    assert seen.service_changed == ("spec.ports[port=80,protocol=TCP].targetPort by kubectl-edit",)
+
+
 async def test_a_service_of_somebody_else_names_its_owner() -> None:
     foreign = service()
     foreign["metadata"]["ownerReferences"] = [owner(uid="other")]

@@ -6,9 +6,10 @@ condition; what is put back is answered by an Event that names who changed it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from imageedit_operator.core import contest
 from imageedit_operator.core.actions import (
     Action,
     ApplyBudget,
@@ -65,10 +66,11 @@ def answer(resource: ImageEditDeployment, observed: Observed, spec_hash: str, co
 # | ApplyBudget over one that is there   | fields that we apply                | Warning PutBack |
 # | CreateDeployment                     | all of it, by the table after that  | Warning PutBack |
 # | other                                | any                                 | none            |
-def put_back(observed: Observed, actions: Sequence[Action]) -> tuple[PostEvent, ...]:
-    """Events for changes of others that these actions undo."""
-    found = []
+def put_back(observed: Observed, actions: Sequence[Action], often: Collection[str] = ()) -> tuple[PostEvent, ...]:
+    """Events for changes of others that these actions undo; `often`: the children that they change again and again."""
+    found: list[str] = []
     for action in actions:
+        told = len(found)
         match action:
             case ScaleDeployment(name=name, uid=uid, replicas=replicas):
                 by = next((item.scaled_by for item in observed.deployments if item.uid == uid), "")
@@ -90,7 +92,15 @@ def put_back(observed: Observed, actions: Sequence[Action]) -> tuple[PostEvent, 
                 )
             case ApplyBudget(manifest=manifest) if action.uid and _budget_changed(observed):
                 found.append(_undone("PodDisruptionBudget", manifest["metadata"]["name"], _budget_changed(observed)))
+        if contest.of(action) in often:
+            found[told:] = (f"{words}; {_AGAIN}" for words in found[told:])
     return tuple(PostEvent(type="Warning", reason="PutBack", message=message) for message in found)
+
+
+_AGAIN = (
+    f"somebody does so again and again, so it is written with pauses of up to {contest.LONGEST_PAUSE_S:.0f} s: "
+    "find the program that does it, and stop it"
+)
 
 
 # | a Service that is to be written                            | was deleted by others                             |

@@ -8,6 +8,7 @@ from typing import Any
 
 from imageedit_operator.core import (
     acting,
+    contest,
     events,
     handover,
     intact,
@@ -26,6 +27,7 @@ from imageedit_operator.core import (
     unwritten,
 )
 from imageedit_operator.core.actions import Action, DeletePod, Plan, ScaleDeployment, SetGate
+from imageedit_operator.core.contest import Contest
 from imageedit_operator.core.known import Known
 from imageedit_operator.core.observed import Observed
 from imageedit_operator.core.observed_pod import ObservedPod
@@ -45,6 +47,7 @@ class PlanMemory:
     """`spec.replicas` while autoscaling decides; None while it does not."""
     unwritten_s: tuple[float, ...] | None = None
     """Warm-ups for the status that the last plan left to this one; None when it wrote its own."""
+    contest: Contest = field(default_factory=Contest)
 
 
 def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, now: float) -> tuple[Plan, PlanMemory]:
@@ -53,7 +56,9 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
         # Owner references take the children away; nothing may be created behind them.
         return Plan(actions=(), status=observed.status, requeue_after_s=next_look.RESTING_S), memory
     seen = outlook.at(resource, observed, memory.scaling, now)
-    actions = acting.actions(resource, observed, seen, now)
+    decided = acting.actions(resource, observed, seen, now)
+    turn = contest.turn(decided, memory.contest, generation=resource.generation, now=now)
+    actions = turn.actions
     found = _situation(resource, observed, seen, actions, now)
     warmups_s = _warmups(seen.ours, actions)
     facts = _facts(resource, observed, seen, warmups_s=(*(memory.unwritten_s or ()), *warmups_s), now=now)
@@ -62,25 +67,27 @@ def plan(resource: ImageEditDeployment, observed: Observed, memory: PlanMemory, 
     posts = (
         *events.transitions(observed.status, after, actions, sweep.words(seen.ours)),
         *events.ignored_replicas(memory.ignored_replicas, ignored),
-        *intact.put_back(observed, actions),
+        *intact.put_back(observed, actions, often=turn.often),
     )
     remembers = next_look.remembers(observed.status, after, revisions=len(seen.owned))
     waits = unwritten.left_to_the_next(
         (*actions, *posts), observed.status, after, remembers=remembers, again=memory.unwritten_s is not None
     )
+    next_look_s = next_look.after_s(
+        found,
+        acts=bool(actions),
+        leaving=seen.pods is not None and (seen.pods.draining or bool(seen.pods.terminating)),
+        follows=seen.copies.missing or seen.ill.unsettled,
+        remembers=remembers,
+    )
     made = Plan(
         actions=(*actions, *posts),
         status=observed.status if waits else after,
-        requeue_after_s=next_look.after_s(
-            found,
-            acts=bool(actions),
-            leaving=seen.pods is not None and (seen.pods.draining or bool(seen.pods.terminating)),
-            follows=seen.copies.missing or seen.ill.unsettled,
-            remembers=remembers,
-        ),
+        requeue_after_s=next_look_s if turn.wait_s is None else min(next_look_s, turn.wait_s),
         reasons=_reasons(seen.decision, after, actions, observed.status),
     )
-    return made, PlanMemory(scaling=seen.scaling, ignored_replicas=ignored, unwritten_s=warmups_s if waits else None)
+    unwritten_s = warmups_s if waits else None
+    return made, PlanMemory(scaling=seen.scaling, ignored_replicas=ignored, unwritten_s=unwritten_s, contest=turn.after)
 
 
 def _situation(

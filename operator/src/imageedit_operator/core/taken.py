@@ -71,6 +71,16 @@ def _missing(wanted: Raw, live: Raw) -> list[Path]:
     return found
 
 
+def items_of(name: str, value: object) -> tuple[str, ...]:
+    """How paths call the items of a list that the apiserver tells apart by a key; none of anything else."""
+    keys = KEYS.get(name)
+    return tuple(_called(name, item, keys) for item in value) if keys and isinstance(value, list) else ()
+
+
+def _called(name: str, item: Raw, keys: Sequence[str]) -> str:
+    return f"{name}[{','.join(f'{key}={item[key]}' for key in keys if key in item)}]"
+
+
 def _are_items(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
@@ -84,8 +94,7 @@ def _missing_items(name: str, wanted: Sequence[Raw], live: Sequence[Raw]) -> lis
         same = there.get(_key(item, keys))
         paths: list[Path] = [()] if same is None else _missing(item, same)
         if paths:
-            called = ",".join(f"{key}={item[key]}" for key in keys if key in item)
-            found += [(f"{name}[{called}]", *path) for path in paths]
+            found += [(_called(name, item, keys), *path) for path in paths]
     return found
 
 

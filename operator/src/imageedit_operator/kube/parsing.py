@@ -14,7 +14,7 @@ from imageedit_operator.core.managed_fields import applied_by, of_others, words
 from imageedit_operator.core.manifests import OWNER_UID, RENDERED
 from imageedit_operator.core.observed import ObservedDeployment
 from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
-from imageedit_operator.core.taken import away
+from imageedit_operator.core.taken import away, items_of
 from imageedit_operator.kube.card_names import held_cards, unhealthy_cards
 from imageedit_operator.kube.client import FIELD_MANAGER, TEMPLATE_MANAGER
 from imageedit_operator.kube.containers import names_of_running, server_container, waiting
@@ -91,15 +91,18 @@ def made_for(pod: Raw, owner_uid: str) -> bool:
 
 
 def is_subset(wanted: Any, live: Any) -> bool:
-    """True when every field of `wanted` stands in `live`; lists must agree item by item.
+    """True when every field of `wanted` stands in `live`; lists of plain values must agree one by one.
 
-    The apiserver leaves out many fields that are false or empty: absent is as good as that.
+    The apiserver leaves out many fields that are false or empty: absent is as good as that. Objects in a list it tells
+    apart by a key, and applying ours leaves those of others there: to miss that would be to apply for ever.
     """
     if isinstance(wanted, Mapping):
         return isinstance(live, Mapping) and all(
             is_subset(value, live[name]) if name in live else not value for name, value in wanted.items()
         )
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
+        if wanted and isinstance(live, Sequence) and all(isinstance(one, Mapping) for one in wanted):
+            return all(any(is_subset(one, other) for other in live) for one in wanted)
         return (
             isinstance(live, Sequence)
             and len(wanted) == len(live)
@@ -121,7 +124,8 @@ def service_matches(wanted: Raw, live: Raw) -> bool:
 def changed_fields(wanted: Raw, live: Raw) -> tuple[str, ...]:
     """Parts of the spec that we apply and others wrote to, and who, and fields that somebody took away, in words."""
     written = of_others(live["metadata"], ours=(FIELD_MANAGER,))
-    ours = {path: who for path, who in written.items() if path[1:] and path[1].split("[")[0] in wanted["spec"]}
+    applied = {name for field, value in wanted["spec"].items() for name in (field, *items_of(field, value))}
+    ours = {path: who for path, who in written.items() if path[1:] and path[1] in applied}
     return words(ours, away(wanted, live, ours=FIELD_MANAGER))
 
 
