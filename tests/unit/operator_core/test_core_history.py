@@ -10,6 +10,7 @@ from imageedit_operator.core import history
 from imageedit_operator.core.observed_pod import ObservedPod
 from unit.operator_core.builders import HASH, OLD, SILENT, deployment, known, serving_pod, starting_pod
 
+THEN = "1970-01-01T00:00:00Z"
 NEWEST = {"hash": HASH, "model": "b", "files": "f2"}
 OWNED = (deployment(1, HASH, created_at=2.0), deployment(1, OLD, created_at=1.0))
 
@@ -17,6 +18,11 @@ OWNED = (deployment(1, HASH, created_at=2.0), deployment(1, OLD, created_at=1.0)
 def entries(*pods: ObservedPod, stored: list[dict[str, Any]] | None = None) -> dict[str, dict[str, Any]]:
     made = history.revisions({"revisions": stored or []}, OWNED, pods, NEWEST)
     return {entry["hash"]: entry for entry in made}
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "today", "", None, 7])
+def test_a_time_that_nobody_can_read_ends_no_pass(at: object) -> None:
+    assert history.completed([{"hash": HASH, "completedAt": at}, {"hash": OLD, "completedAt": THEN}]) == {OLD: 0.0}
 
 
 def test_there_is_one_entry_for_each_deployment_oldest_first() -> None:

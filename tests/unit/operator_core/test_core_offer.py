@@ -33,6 +33,12 @@ def test_nodes_with_cards_are_counted_by_what_keeps_pods_away(offer: Offer, why:
     assert said == f"no node that takes these pods offers {CARD}: {why}; look at {look}"
 
 
+def test_of_a_taint_for_each_node_the_first_ones_are_named() -> None:
+    offer = Offer(nodes=900, repelled=900, taints=tuple(f"dedicated: n{number:03}" for number in range(900)))
+    said = nowhere(offer, CARD, count=1, labels={}, counted=False)
+    assert "({dedicated: n000}, {dedicated: n001}, {dedicated: n002} and others)" in said
+
+
 def test_a_cluster_without_such_cards_is_said_to_have_none() -> None:
     said = nowhere(Offer(), CARD, count=2, labels=LABELS, counted=True)
     assert said == f"no node offers 2 {CARD}; look at spec.accelerator.resourceName and count, and at the device plugin"

@@ -33,6 +33,7 @@ from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import copy_key, revision_hash
 from imageedit_operator.core.stored import find
 from unit.operator_core.builders import (
+    OLD,
     SILENT,
     autoscaling,
     deployment,
@@ -365,6 +366,38 @@ def test_a_service_that_somebody_changes_back_at_once_is_applied_with_pauses_and
         applied += [now - NOW for action in made.actions if isinstance(action, ApplyService)]
         now += 1
     assert applied == [0, 1, 2, 4, 8, 16, 32, 64]
+
+
+def test_cards_that_come_and_go_write_no_status_where_an_older_definition_prunes_it() -> None:
+    stored = rest_status()
+    model = stored.pop("currentModelRevision")
+    after = planned(observed(status=stored, cards=Known(value=CardLedger(allocatable=4, requested=3)))).status
+    assert after == {**stored, "currentModelRevision": model}
+
+
+def test_words_of_others_of_any_length_leave_a_status_that_the_schema_takes() -> None:
+    endless = "x" * 40_000
+    waits = pending_pod("c", revision_hash=HASH, unschedulable_message=f"0/9 nodes are available: 1 {endless}.")
+    pulls = starting_pod("c", revision_hash=HASH, waiting_reason="ErrImagePull", waiting_message=endless)
+    failed = {"failedRevision": HASH, "failure": {"reason": "ImagePull", "message": endless}, "lastGoodRevision": OLD}
+    for pod, status in ((waits, {}), (pulls, {}), (pulls, failed)):
+        seen = observed(
+            deployments=(deployment(1, HASH), deployment(1, OLD)),
+            pods=(pod,),
+            status=status,
+            cards=Unknown(reason="Forbidden", message=endless),
+        )
+        after = planned(seen).status
+        said = [item["message"] for item in after["conditions"]]
+        assert max(map(len, (*said, after["cards"]["message"], after.get("failure", {}).get("message", "")))) <= 8192
+
+
+def test_what_to_do_follows_words_of_the_scheduler_of_any_length() -> None:
+    taints = ", ".join(f"1 node(s) had untolerated taint {{dedicated: team-{n}}}" for n in range(1000))
+    waits = pending_pod("c", revision_hash=HASH, unschedulable_message=f"0/1000 nodes are available: {taints}.")
+    said = find(planned(observed(pods=(waits,))).status, "Progressing")["message"]
+    assert "tolerate the taint dedicated=team-0" in said
+    assert len(said) < 2000
 
 
 COPIED = resource(

@@ -221,6 +221,11 @@ def test_long_words_are_cut_to_what_the_apiserver_takes() -> None:
     assert len(event["note"]) <= 1024
 
 
+def test_long_words_in_any_language_are_cut_to_the_bytes_that_the_apiserver_takes() -> None:
+    event = event_manifest(PostEvent(type="Warning", reason="R", message="a" + "镜像拉取失败" * 200), SUBJECT, NOW)
+    assert 1000 < len(event["note"].encode()) <= 1024
+
+
 @pytest.mark.parametrize("status", [0, 403, 409, 500])
 async def test_an_event_that_cannot_be_posted_holds_up_nothing(status: int) -> None:
     await execute(MemoryKube(refuse={"create": ApiError(status=status, reason="R", message="m")}), EVENT)

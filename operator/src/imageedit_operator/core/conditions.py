@@ -13,7 +13,7 @@ from imageedit_operator.core.pod_words import card_words
 from imageedit_operator.core.pods import ADVICE
 from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.scaling import Decision
-from imageedit_operator.core.stored import find, timestamp
+from imageedit_operator.core.stored import cut, find, timestamp
 from imageedit_operator.core.stuck import rollout_stuck
 from imageedit_operator.core.under_way import progressing
 
@@ -80,7 +80,7 @@ def written(kind: str, answer: Answer, previous: Mapping[str, Any], *, generatio
         "type": kind,
         "status": status,
         "reason": answer.reason,
-        "message": answer.message,
+        "message": cut(answer.message),
         "observedGeneration": generation,
         "lastTransitionTime": before["lastTransitionTime"] if same else timestamp(now),
     }

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+MOST_NAMED = 3
+"""Taints that are named: each node may have one of its own."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Offer:
@@ -73,7 +76,8 @@ def _reasons(offer: Offer, labels: Mapping[str, str]) -> Iterator[tuple[int, str
         named = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
         yield offer.unlabelled, f"without the labels {named}", "spec.accelerator.nodeSelector"
     if offer.repelled:
-        named = ", ".join(f"{{{taint}}}" for taint in offer.taints)
+        named = ", ".join(f"{{{taint}}}" for taint in offer.taints[:MOST_NAMED])
+        named += " and others" if len(offer.taints) > MOST_NAMED else ""
         yield offer.repelled, f"with a taint that is not tolerated ({named})", "spec.accelerator.tolerations"
     if offer.closed:
         yield offer.closed, "cordoned or not ready", "kubectl get nodes"

@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from imageedit_operator.core.observed_pod import ObservedPod
 from imageedit_operator.core.place_advice import next_steps, short
+from imageedit_operator.core.stored import cut
+
+LONGEST_WORDS = 1000
+"""Of the scheduler: where each node has a taint of its own it names them all."""
 
 MOST_NAMED = 3
 """Holders of cards that a message names."""
@@ -33,7 +37,7 @@ def _named(holders: Sequence[str]) -> str:
 
 def place_words(pod: ObservedPod, labels: Mapping[str, str] | None = None) -> str:
     """Why a pod finds no node, as far as the scheduler says, and what to do; `labels` are those it asks of a node."""
-    reasons = short(pod.unschedulable_message)
+    reasons = cut(short(pod.unschedulable_message), LONGEST_WORDS)
     said = f"the scheduler says: {reasons}" if reasons else "the scheduler finds no node for it, and does not say why"
     steps = next_steps(pod.unschedulable_message, pod=pod.name, claims=pod.claims, labels=labels)
     return f"pod {pod.name}: {said}; {'; '.join(steps)}"

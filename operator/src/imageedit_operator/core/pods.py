@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from imageedit_operator.core.device_faults import refine
 from imageedit_operator.core.known import Known
 from imageedit_operator.core.observed_pod import ObservedPod, WarmReport
+from imageedit_operator.core.stored import cut
 from imageedit_operator.core.unplaced import volume_words
 
 SERVER_CONTAINER = "server"
@@ -14,6 +15,9 @@ SERVER_CONTAINER = "server"
 
 DRAINING = "Draining"
 """Gate reason of a pod that drains. It is the drain's only memory, and it is sticky."""
+
+LONGEST_WORDS = 4096
+"""Of a pod or its kubelet, as many as a container may leave behind at its end."""
 
 IMAGE_PULL = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
@@ -214,4 +218,5 @@ def _of_device(reason: str, words: str) -> str:
 
 def _named(pod: ObservedPod, reason: str, words: str) -> Trouble:
     advice = ADVICE.get(reason, ADVICE["CrashLoop"])
-    return Trouble(reason=reason, message=f"pod {pod.name}: {words.strip().rstrip('.')}; {advice}")
+    said = cut(words.strip().rstrip("."), LONGEST_WORDS)
+    return Trouble(reason=reason, message=f"pod {pod.name}: {said}; {advice}")

@@ -20,6 +20,7 @@ from imageedit_operator.core.prefetch_job import job, job_name
 from imageedit_operator.core.prefetch_spec import Prefetch
 from imageedit_operator.core.resource import ImageEditDeployment
 from imageedit_operator.core.revision import copy_key, copy_of, copy_prefix
+from imageedit_operator.core.stored import cut
 
 AT_ONCE = 8
 """Jobs that copy at the same time; more of them only share what the source can give."""
@@ -60,7 +61,7 @@ class Copies:
         """`status.prefetch`, or nothing where no copy is wanted."""
         if not self.wanted:
             return {}
-        message = {"message": self.message} if self.message else {}
+        message = {"message": cut(self.message)} if self.message else {}
         figures = {"wanted": self.wanted, "ready": self.ready, "failed": self.failed}
         return {"prefetch": {**figures, **message}}
 

@@ -16,9 +16,10 @@ from imageedit_operator.core.progress import Answer, Situation
 from imageedit_operator.core.record import Record
 from imageedit_operator.core.relief import Case
 from imageedit_operator.core.scaling import Decision
-from imageedit_operator.core.stored import find, timestamp
+from imageedit_operator.core.stored import cut, find, timestamp
 from imageedit_operator.core.target import Failure
 
+LONGEST_REASON = 1000
 RECENT_WARMUPS = 20
 """Measured warm-ups that are kept."""
 
@@ -182,7 +183,7 @@ def _scaling(
         made = {
             "lastScaleTime": timestamp(now),
             "decision": f"{before} -> {wanted}",
-            "reasons": list(decision.reasons),
+            "reasons": [cut(words, LONGEST_REASON) for words in decision.reasons],
         }
         return {"scaling": made}
     return {"scaling": dict(previous["scaling"])} if "scaling" in previous else {}
@@ -204,11 +205,13 @@ def _cards(
     cards: Known[CardLedger] | Unknown, resource_name: str, status: Mapping[str, Any], previous: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     # Cards of a shared cluster come and go all day: the figures are those of the last change of anything else.
-    before = previous.get("cards")
-    if isinstance(before, Mapping) and {**status, "cards": before} == previous:
+    # A resource definition that is older than the operator takes one field away, which is no change of it.
+    before, model = previous.get("cards"), previous.get("currentModelRevision")
+    rest = {name: value for name, value in status.items() if name != "currentModelRevision" or model is not None}
+    if isinstance(before, Mapping) and {**rest, "cards": before} == previous:
         return before
     if not resource_name:
         return {"known": False, "message": "pods request no card by the name of a resource"}
     if isinstance(cards, Unknown):
-        return {"known": False, "message": cards.message}
+        return {"known": False, "message": cut(cards.message)}
     return {"known": True, "allocatable": cards.value.allocatable, "free": cards.value.free}

@@ -1,10 +1,18 @@
-"""Times and conditions as they stand in a stored status."""
+"""Times, words and conditions as they stand in a stored status."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
+
+LONGEST_MESSAGE = 8000
+"""Characters of a message in a status, whose schema takes 8192 and more: with a longer one none could be written."""
+
+
+def cut(words: str, most: int = LONGEST_MESSAGE) -> str:
+    """Its first characters: other programs say as much as they like, and a reader has enough of it sooner."""
+    return words if len(words) <= most else f"{words[: most - 3].rstrip()}..."
 
 
 def timestamp(now: float) -> str:
@@ -14,7 +22,10 @@ def timestamp(now: float) -> str:
 
 def epoch_s(text: str) -> float:
     """Epoch seconds of a time that Kubernetes wrote; raises ValueError or TypeError."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC).timestamp()
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC).timestamp()
+    except OverflowError as error:  # the first or the last day of all, which in UTC is none any more
+        raise ValueError(f"no such time: {text}") from error
 
 
 def find(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from imageedit_operator.core.pods import Trouble
 from imageedit_operator.core.record import Record
+from imageedit_operator.core.stored import cut
 
 PROVEN_S = 30.0
 """How long a fault of the revision itself must last before the revision is given up."""
@@ -113,4 +114,4 @@ def write(failure: Failure | None) -> dict[str, Any]:
     """The failure as it is stored."""
     if failure is None:
         return {}
-    return {"failedRevision": failure.revision, "failure": {"reason": failure.reason, "message": failure.message}}
+    return {"failedRevision": failure.revision, "failure": {"reason": failure.reason, "message": cut(failure.message)}}

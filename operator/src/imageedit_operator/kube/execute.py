@@ -45,7 +45,8 @@ logger = logging.getLogger(__name__)
 
 DRAIN_TIMEOUT_S = 3.0
 EVENT_BUCKET_S = 600
-LONGEST_NOTE = 1000
+LONGEST_NOTE_BYTES = 1024
+"""The apiserver counts bytes, and kubelets, schedulers and models speak any language."""
 
 MOVES_CARDS = (ScaleDeployment, CreateDeployment, DeleteDeployment, DeletePod)
 
@@ -216,7 +217,7 @@ def event_manifest(event: PostEvent, subject: Subject, now: float) -> dict[str, 
         "eventTime": timestamp(now).replace("Z", ".000000Z"),
         "type": event.type,
         "reason": event.reason,
-        "note": event.message[:LONGEST_NOTE],
+        "note": event.message.encode()[:LONGEST_NOTE_BYTES].decode(errors="ignore"),
         "action": event.reason,
         "reportingController": FIELD_MANAGER,
         "reportingInstance": FIELD_MANAGER,
