@@ -81,6 +81,24 @@ async def test_a_service_whose_selector_somebody_changed_is_mended_within_second
         assert await running.metric(LISTED) == listed
 
 
+async def test_a_service_whose_port_somebody_gave_another_number_is_mended_within_seconds(
+    controlled: ControlPlane,  # noqa: F811
+    kube: KubeClient,  # noqa: F811
+) -> None:
+    """An apply alone would put the port beside the other of its name, which the apiserver refuses."""
+    async with serving(controlled, kube) as (here, _):
+        before = await kube.get(SERVICES, here.namespace, NAME)
+        change = '[{"op": "replace", "path": "/spec/ports/0/port", "value": 8080}]'
+        kubectl(controlled, "-n", here.namespace, "patch", "service", NAME, "--type=json", "-p", change)
+
+        async def mended() -> bool | None:
+            now = await kube.get(SERVICES, here.namespace, NAME)
+            return True if now["spec"] == before["spec"] else None
+
+        await eventually(mended, what="the port", within_s=SECONDS)
+        await noted(here, "Service edit was changed and is put back: spec.ports[port=80,protocol=TCP] taken away")
+
+
 async def test_a_service_whose_labels_somebody_took_away_gets_them_back_within_seconds(
     controlled: ControlPlane,  # noqa: F811
     kube: KubeClient,  # noqa: F811

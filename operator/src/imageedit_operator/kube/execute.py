@@ -109,7 +109,7 @@ class Executor:
         namespace, kube = subject.namespace, self._kube
         match action:
             case ApplyService(manifest=manifest, uid=uid):
-                return self._apply(SERVICES, subject, manifest, uid=uid)
+                return self._apply_service(subject, manifest, uid=uid)
             case ApplyClaimTemplate(manifest=manifest):
                 return kube.apply(CLAIM_TEMPLATES, namespace, manifest, uid="")
             case ApplyBudget(manifest=manifest, uid=uid):
@@ -143,6 +143,17 @@ class Executor:
                 return kube.delete(JOBS, namespace, name, uid=uid)
             case PostEvent():
                 return self._post(action, subject)
+
+    # An apply puts our port beside one that somebody gave another number, and two of one name are refused.
+    async def _apply_service(self, subject: Subject, manifest: Mapping[str, Any], *, uid: str) -> None:
+        try:
+            await self._apply(SERVICES, subject, manifest, uid=uid)
+        except ApiError as error:
+            if not uid or not any(field.startswith("spec.ports") for field in error.fields):
+                raise
+            ports = {"metadata": {"uid": uid}, "spec": {"ports": manifest["spec"]["ports"]}}
+            await self._kube.patch(SERVICES, subject.namespace, manifest["metadata"]["name"], ports)
+            await self._apply(SERVICES, subject, manifest, uid=uid)
 
     async def _apply(self, kind: Resource, subject: Subject, manifest: Mapping[str, Any], *, uid: str) -> None:
         stored = await self._kube.apply(kind, subject.namespace, manifest, uid=uid)
