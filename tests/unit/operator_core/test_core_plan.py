@@ -400,6 +400,17 @@ def test_what_to_do_follows_words_of_the_scheduler_of_any_length() -> None:
     assert len(said) < 2000
 
 
+def test_a_change_of_the_service_that_is_refused_keeps_no_pod_out_of_it() -> None:
+    warm = starting_pod("b", revision_hash=HASH, report=known(revision_hash=HASH, warm=True, check_ok=True))
+    made = planned(observed(pods=(serving("a"), warm), service_matches=False, status=rest_status()))
+    assert [type(action) for action in made.actions if not isinstance(action, PostEvent)] == [SetGate, ApplyService]
+
+
+def test_a_service_comes_before_the_first_deployment() -> None:
+    made = planned(Observed(cards=CARDS))
+    assert [type(action) for action in made.actions][:2] == [ApplyService, CreateDeployment]
+
+
 COPIED = resource(
     replicas=2,
     model={

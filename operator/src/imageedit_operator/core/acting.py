@@ -13,8 +13,13 @@ from imageedit_operator.core.resource import ImageEditDeployment
 
 
 def actions(resource: ImageEditDeployment, observed: Observed, seen: Outlook, now: float) -> tuple[Action, ...]:
-    """Children first, then pods, then gates, then what is of no use any more, and last what may be refused."""
-    done = (*_children(resource, observed, seen), *sweep.actions(seen.ours, now=now), *seen.ill.at_once)
+    """Children first, then pods, then gates, then what is of no use any more, and last what may be refused.
+
+    So is the change of a Service that is there: a rule of the cluster, or what somebody wrote into it.
+    """
+    service = children.service(resource, observed)
+    first, last = ((), service) if observed.service_exists else (service, ())  # pods of a new resource need an address
+    done = (*first, *_children(resource, observed, seen), *sweep.actions(seen.ours, now=now), *seen.ill.at_once)
     done += seen.step.actions
     done += gates.changes(
         seen.ours,
@@ -28,7 +33,7 @@ def actions(resource: ImageEditDeployment, observed: Observed, seen: Outlook, no
     done += template.finish(resource, seen.bare, observed.pods, observed.template_refusal)
     free = demand.free_places(resource, observed)
     done += budget.changes(resource, observed.budgets, seen.owned, seen.ours, free=free, now=now)
-    return done + seen.copies.actions
+    return (*done, *seen.copies.actions, *last)
 
 
 def _children(resource: ImageEditDeployment, observed: Observed, seen: Outlook) -> tuple[Action, ...]:
@@ -36,7 +41,6 @@ def _children(resource: ImageEditDeployment, observed: Observed, seen: Outlook) 
     first = children.first_replicas(seen.owned, observed.pods, held=held, wanted=seen.wanted)
     there = seen.hash_ in seen.kept or seen.conflict is not None
     return (
-        *children.service(resource, observed),
         *children.labels(observed),
         *children.claims(resource, observed),
         *(() if seen.outdated is None else (history.delete(seen.outdated),)),
