@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ WAITING = "imageedit_waiting_requests"
 RUNNING = "imageedit_running_requests"
 ABSURD_REQUESTS = 1e6
 TIMEOUT_S = 5.0
+_ADDRESS = re.compile(r" \('[0-9A-Fa-f.:%\w]+', \d+(?:, \d+)*\)")
+"""One name may have several, and which was tried last would rewrite the status at every look."""
 LONGEST_ANSWER_BYTES = 4 * 1024 * 1024
 
 
@@ -112,7 +115,7 @@ async def query(
             status = answer.status
             return parse_vector(json.loads(await read_bounded(answer, longest_bytes)))
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        why = str(error) or f"no answer within {timeout_s:g} s"
+        why = _ADDRESS.sub("", str(error)) or f"no answer within {timeout_s:g} s"
         advice = "check spec.autoscaling.metrics.prometheus.address, and that the operator's pod reaches it"
         return Unknown(reason="PrometheusUnreachable", message=f"{address} does not answer: {why}; {advice}")
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:

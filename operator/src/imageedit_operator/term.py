@@ -206,7 +206,7 @@ def new_term(
         observer=Observer(kube, http, cards, budgets, mounts=mounts, on_read=hearing.read, kept=kept),
         executor=Executor(kube, http, clock=clock, on_applied=applied),
         cards=cards,
-        status=StatusWriter(kube, on_written=hearing.read),
+        status=StatusWriter(kube, on_written=hearing.read, clock=time.monotonic),
         queue=queue,
         telemetry=telemetry,
         clock=clock,

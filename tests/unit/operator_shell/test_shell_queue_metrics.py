@@ -188,6 +188,18 @@ async def test_a_closed_port_is_unreachable() -> None:
     assert unknown(answer) == "PrometheusUnreachable"
 
 
+async def test_words_about_a_closed_port_do_not_change_with_the_address_that_a_name_has() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        async with answering(fixed("")) as (http, _):
+            answer = await query(http, f"http://localhost:{port}", "up")
+    assert isinstance(answer, Unknown)
+    assert f"localhost:{port}" in answer.message
+    assert "Connect call failed" in answer.message
+    assert not any(address in answer.message for address in ("127.0.0.1", "::1"))
+
+
 async def test_silence_is_unreachable() -> None:
     released = asyncio.Event()
 

@@ -79,6 +79,18 @@ async def test_a_field_that_an_older_schema_prunes_is_not_written_for_ever() -> 
     assert await writer.write(KEY, VERSION, {"phase": "Serving"}, {"phase": "Stopped", "new": 1}) is True
 
 
+async def test_a_pruned_field_is_written_within_the_hour_after_the_definition_was_brought_up_to_date() -> None:
+    kube, at_s = PruningKube(), [0.0]
+    kube.put(IMAGE_EDIT_DEPLOYMENTS, custom_resource(status={}))
+    writer = StatusWriter(kube, clock=lambda: at_s[0])
+    live, wanted = {"phase": "Serving"}, {"phase": "Serving", "new": 1}
+    await writer.write(KEY, VERSION, {}, wanted)
+    tried = []
+    for at_s[0] in (0.0, 3599.0, 3600.0, 3601.0, 7200.0):
+        tried.append(await writer.write(KEY, VERSION, live, wanted))
+    assert tried == [False, False, True, False, True]
+
+
 async def test_a_status_that_was_pruned_once_and_then_is_kept_whole_is_written_when_it_is_lost() -> None:
     kube = PruningKube()
     kube.put(IMAGE_EDIT_DEPLOYMENTS, custom_resource(status={}))

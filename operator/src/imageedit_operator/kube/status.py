@@ -12,6 +12,9 @@ from imageedit_operator.workqueue import Key
 
 Raw = Mapping[str, Any]
 
+TRIED_AGAIN_S = 3600.0
+"""A definition that was brought up to date is noticed within this time, at the next look."""
+
 
 def merge_diff(live: Raw, wanted: Raw) -> dict[str, Any]:
     """The merge patch that turns `live` into `wanted`: what is gone becomes null, lists are replaced whole."""
@@ -31,13 +34,21 @@ class StatusWriter:
     """Remembers what the apiserver made of the last write, where that is not what was written.
 
     A CRD that is older than the operator prunes fields from the status. Without this memory each
-    pass would find them missing and write again, for ever.
+    pass would find them missing and write again, for ever. `clock` is monotonic, in seconds.
     """
 
-    def __init__(self, kube: Kube, *, on_written: Callable[[Raw], None] = lambda _stored: None) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        *,
+        on_written: Callable[[Raw], None] = lambda _stored: None,
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self._kube = kube
         self._on_written = on_written
+        self._clock = clock
         self._written: dict[Key, tuple[Raw, Raw]] = {}
+        self._written_s: dict[Key, float] = {}
 
     async def write(self, key: Key, resource_version: str, live: Raw, status: Raw) -> bool:
         """True when a write was needed. Raises ApiError; a conflict means that the resource changed meanwhile.
@@ -53,19 +64,27 @@ class StatusWriter:
         left = stored.get("status") or {}
         self._written.pop(key, None)
         if left != wanted:
-            self._written[key] = (wanted, left)
+            self._written[key], self._written_s[key] = (wanted, left), self._clock()
         return True
 
     def needs_write(self, key: Key, live: Raw, status: Raw) -> bool:
         """Whether `write` would write."""
         return self._differs(key, live, _normal(status))
 
+    # | the status          | the last write of the very same | is written |
+    # | is as it is wanted  | any                             | no         |
+    # | is not              | left it so, within the hour     | no         |
+    # | is not              | left it so, longer ago          | yes        |
+    # | is not              | left it otherwise, or was none  | yes        |
     def _differs(self, key: Key, live: Raw, wanted: Raw) -> bool:
-        return wanted != live and self._written.get(key) != (wanted, live)
+        if wanted == live:
+            return False
+        return self._written.get(key) != (wanted, live) or self._clock() - self._written_s[key] >= TRIED_AGAIN_S
 
     def forget(self, key: Key) -> None:
         """The resource is gone."""
         self._written.pop(key, None)
+        self._written_s.pop(key, None)
 
 
 def _normal(status: Raw) -> dict[str, Any]:
