@@ -37,6 +37,7 @@ OTHERS: dict[str, Any] = {"f:spec": {"f:model": {}}}
         ([entry("kubectl", REPLICAS)], False, ""),
         ([entry("team", OTHERS), entry("kubectl", REPLICAS)], False, ""),
         ([entry("team", OTHERS)], False, "somebody"),
+        ([entry("kubectl-edit", {"f:spec": {"f:server": {}}})], False, ""),
         (
             [entry("team", OTHERS), entry("x", {"f:status": {"f:replicas": {}}}, subresource="status")],
             False,

@@ -16,12 +16,13 @@ SOMEBODY = "somebody"
 # | spec.replicas is owned by                       | who scales         |
 # | writers by the scale subresource, beside others | the last of them   |
 # | others alone                                    | nobody             |
-# | none, while others own parts of the spec,       |                    |
-# |   and it is not what the apiserver fills in     | somebody           |
+# | none, while others own `spec.model`, and it is  |                    |
+# |   not what the apiserver fills in               | somebody           |
 # | none else                                       | nobody             |
 # The apiserver records no writer of the scale subresource while nobody owns the field: that is so where a file without
 # it was applied server-side, and after a scale to zero, which is written as no number at all. Such a writer has no
-# name, and cannot be told from nobody while the number is the default.
+# name, and cannot be told from nobody while the number is the default. Every resource is written with a model: where
+# nobody owns that either, the book was cleared, and tells nothing of the number.
 def scaled_by(metadata: Raw, *, filled_in: bool) -> str:
     """Who writes `spec.replicas` through the scale subresource; empty when nobody does.
 
@@ -30,7 +31,7 @@ def scaled_by(metadata: Raw, *, filled_in: bool) -> str:
     owned = [(entry, (entry.get("fieldsV1") or {}).get("f:spec") or {}) for entry in _entries(metadata)]
     writers = [entry for entry, fields in owned if "f:replicas" in fields]
     if not writers:
-        return SOMEBODY if not filled_in and any(fields for _, fields in owned) else ""
+        return SOMEBODY if not filled_in and any("f:model" in fields for _, fields in owned) else ""
     scalers = [entry for entry in writers if entry.get("subresource") == "scale"]
     last = max(scalers, key=lambda entry: str(entry.get("time", "")), default=None)
     return "" if last is None else str(last.get("manager") or SOMEBODY)
