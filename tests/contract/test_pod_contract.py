@@ -14,7 +14,7 @@ from imageedit_operator.core import manifests, pods
 from imageedit_operator.core.pod_fields import RESERVED_VARIABLES
 from imageedit_operator.core.resource import parse
 from imageedit_operator.core.revision import revision_hash
-from imageedit_operator.kube.parsing import parse_warm_report
+from imageedit_operator.kube.warmz import parse_warm_report
 from imageedit_server import errors
 from imageedit_server.arguments import environment_name
 from imageedit_server.settings import Settings, settings_from

@@ -118,7 +118,7 @@ async def query(
         why = _ADDRESS.sub("", str(error)) or f"no answer within {timeout_s:g} s"
         advice = "check spec.autoscaling.metrics.prometheus.address, and that the operator's pod reaches it"
         return Unknown(reason="PrometheusUnreachable", message=f"{address} does not answer: {why}; {advice}")
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         return Unknown(
             reason="BadAnswer",
             message=f"{address} answered {status}, which is not a Prometheus vector ({error}); check the address",

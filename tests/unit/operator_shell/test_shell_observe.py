@@ -253,7 +253,7 @@ async def test_a_pod_that_cannot_answer_is_not_asked(unasked: Manifest) -> None:
     assert report.reason == "NotAsked"
 
 
-@pytest.mark.parametrize("body", ["", "{}", "<html>", "[1]", '{"warm": "yes"}', "x" * 400_000])
+@pytest.mark.parametrize("body", ["", "{}", "<html>", "[1]", '{"warm": "yes"}', "x" * 400_000, "[" * 200_000])
 async def test_a_body_that_is_no_report_is_a_bad_answer(body: str) -> None:
     async def server(_: web.Request) -> web.Response:
         return web.Response(text=body)

@@ -8,15 +8,8 @@ import pytest
 
 from imageedit_operator.core.known import Known
 from imageedit_operator.core.observed_pod import ObservedPod
-from imageedit_operator.kube.parsing import (
-    epoch_s,
-    foreign_owner,
-    is_subset,
-    parse_deployment,
-    parse_pod,
-    parse_warm_report,
-    timestamp,
-)
+from imageedit_operator.kube.parsing import epoch_s, foreign_owner, is_subset, parse_deployment, parse_pod, timestamp
+from imageedit_operator.kube.warmz import NO_REPORT, parse_warm_report
 from unit.operator_shell.builders import RESOURCE_UID, deployment, owner, pod, warm_body
 
 T0 = 1796007600.0  # 2026-11-30T03:00:00Z
@@ -313,10 +306,14 @@ def test_a_failed_warm_up_carries_its_reason() -> None:
         warm_body(running=None),
         warm_body(running="many"),
         warm_body(warmupSeconds="soon"),
+        warm_body(warmupSeconds=float("inf")),
+        warm_body(warmupSeconds=-1.0),
+        warm_body(sizes={"768x768": float("nan")}),
+        warm_body(running=float("inf")),
         warm_body(sizes=[1]),
         warm_body(draining=None),
     ],
 )
 def test_a_body_that_is_no_report_is_refused(body: Any) -> None:
-    with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
+    with pytest.raises(NO_REPORT):
         parse_warm_report(body)

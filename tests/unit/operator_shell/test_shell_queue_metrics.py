@@ -159,6 +159,7 @@ def fixed(body: str, status: int = 200) -> Callable[[web.Request], Awaitable[web
             ),
             200,
         ),
+        ("[" * 200_000, 200),
         ("bad gateway", 502),
     ],
 )

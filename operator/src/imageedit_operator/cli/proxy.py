@@ -12,8 +12,7 @@ from kubernetes.aio.client import ApiClient
 from imageedit_operator.core.known import Known, Unknown
 from imageedit_operator.core.observed_pod import WarmReport
 from imageedit_operator.http_reading import read_bounded
-from imageedit_operator.kube.parsing import parse_warm_report
-from imageedit_operator.kube.warmz import LONGEST_REPORT_BYTES, PROBES_PORT
+from imageedit_operator.kube.warmz import LONGEST_REPORT_BYTES, PROBES_PORT, parse_warm_report
 
 ASK_TIMEOUT_S = 5.0
 

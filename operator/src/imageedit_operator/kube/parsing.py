@@ -198,33 +198,6 @@ def _prepared_at(conditions: Mapping[str, Raw]) -> float:
     return epoch_s(prepared.get("lastTransitionTime")) if prepared.get("status") == "True" else 0.0
 
 
-def parse_warm_report(body: Any) -> WarmReport:
-    """The body of `/warmz`; raises ValueError, KeyError or TypeError on anything else."""
-    check, error = body["check"] or {}, body["error"] or {}
-    return WarmReport(
-        warm=_boolean(body["warm"]),
-        revision_hash=str(body["revisionHash"]),
-        digest=str(body["digest"] or ""),
-        instance=str(body["instance"]),
-        warmup_s=float(body["warmupSeconds"] or 0.0),
-        edit_s_by_size={str(size): float(seconds) for size, seconds in (body["sizes"] or {}).items()},
-        check_ok=_boolean(check.get("ok", False)),
-        check_message=str(check.get("message") or ""),
-        draining=_boolean(body["draining"]),
-        accepting=_boolean(body["accepting"]),
-        running=int(body["running"]),
-        waiting=int(body["waiting"]),
-        error_reason=str(error.get("reason") or ""),
-        error_message=str(error.get("message") or ""),
-    )
-
-
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{value!r} is not a boolean")
-    return value
-
-
 def why_unplaced(raw: Raw) -> str:
     """The scheduler's words for a pod that it finds no place for; empty when it gives none, or did not look."""
     for condition in (raw.get("status") or {}).get("conditions") or []:
