@@ -52,6 +52,17 @@ async def noted(here: Scene, words: str) -> Manifest:
     return await eventually(look, what=f"Event PutBack: {words}", within_s=SECONDS)
 
 
+async def as_it_was(here: Scene, before: Manifest) -> None:
+    """Waits for the Service with the spec and the labels that it had."""
+
+    async def look() -> bool | None:
+        now = await here.kube.get(SERVICES, here.namespace, NAME)
+        same = now["spec"] == before["spec"] and now["metadata"].get("labels") == before["metadata"]["labels"]
+        return True if same else None
+
+    await eventually(look, what="the Service as it was", within_s=SECONDS)
+
+
 async def another(here: Scene, kind: Resource, name: str, *, than: str) -> None:
     """Waits for the object of this name with another uid."""
 
@@ -70,12 +81,7 @@ async def test_a_service_whose_selector_somebody_changed_is_mended_within_second
         before, listed = await kube.get(SERVICES, here.namespace, NAME), await running.metric(LISTED)
         change = '{"spec": {"selector": {"app.kubernetes.io/component": "other"}}}'
         kubectl(controlled, "-n", here.namespace, "patch", "service", NAME, "--type=merge", "-p", change)
-
-        async def mended() -> bool | None:
-            now = await kube.get(SERVICES, here.namespace, NAME)
-            return True if now["spec"] == before["spec"] else None
-
-        await eventually(mended, what="the selector", within_s=SECONDS)
+        await as_it_was(here, before)
         told = await noted(here, "Service edit was changed and is put back: spec.selector")
         assert told["type"] == "Warning"
         assert await running.metric(LISTED) == listed
@@ -90,12 +96,7 @@ async def test_a_service_whose_port_somebody_gave_another_number_is_mended_withi
         before = await kube.get(SERVICES, here.namespace, NAME)
         change = '[{"op": "replace", "path": "/spec/ports/0/port", "value": 8080}]'
         kubectl(controlled, "-n", here.namespace, "patch", "service", NAME, "--type=json", "-p", change)
-
-        async def mended() -> bool | None:
-            now = await kube.get(SERVICES, here.namespace, NAME)
-            return True if now["spec"] == before["spec"] else None
-
-        await eventually(mended, what="the port", within_s=SECONDS)
+        await as_it_was(here, before)
         await noted(here, "Service edit was changed and is put back: spec.ports[port=80,protocol=TCP] taken away")
 
 
@@ -108,12 +109,7 @@ async def test_a_service_whose_labels_somebody_took_away_gets_them_back_within_s
         before, listed = await kube.get(SERVICES, here.namespace, NAME), await running.metric(LISTED)
         change = '{"metadata": {"labels": null}}'
         kubectl(controlled, "-n", here.namespace, "patch", "service", NAME, "--type=merge", "-p", change)
-
-        async def mended() -> bool | None:
-            now = await kube.get(SERVICES, here.namespace, NAME)
-            return True if now["metadata"].get("labels") == before["metadata"]["labels"] else None
-
-        await eventually(mended, what="the labels", within_s=SECONDS)
+        await as_it_was(here, before)
         await noted(here, "metadata.labels taken away")
         assert (await kube.get(SERVICES, here.namespace, NAME))["metadata"]["uid"] == before["metadata"]["uid"]
         assert await running.metric(LISTED) == listed

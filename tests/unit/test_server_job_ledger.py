@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from imageedit_server.api.job_ledger import JobLedger, NewJob
 from imageedit_server.errors import NotFound
@@ -64,13 +65,19 @@ async def test_a_deleted_job_stays_deleted_though_the_disk_was_full_when_its_las
         assert list(ledger.book) == []
 
 
+async def cut_off(ledger: JobLedger, root: Path) -> tuple[SlowRead, asyncio.Task[Any]]:
+    """A client that leaves while the disk, busy with a read before it, is to take its job."""
+    before_it = SlowRead(ledger, root, "one")
+    await asyncio.sleep(0)
+    adding = asyncio.create_task(ledger.add(NEW))
+    await asyncio.sleep(0)
+    adding.cancel()
+    return before_it, adding
+
+
 async def test_a_job_that_the_disk_did_not_take_is_forgotten_though_its_client_had_left(tmp_path: Path) -> None:
     async with opened(tmp_path) as ledger:
-        before_it = SlowRead(ledger, tmp_path, "one")
-        await asyncio.sleep(0)
-        adding = asyncio.create_task(ledger.add(NEW))
-        await asyncio.sleep(0)
-        adding.cancel()
+        before_it, _ = await cut_off(ledger, tmp_path)
         with disk_full():
             await before_it.end()
             await ledger.body("none")
@@ -80,11 +87,7 @@ async def test_a_job_that_the_disk_did_not_take_is_forgotten_though_its_client_h
 
 async def test_a_job_whose_client_left_is_not_run_before_the_disk_has_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as ledger:
-        before_it = SlowRead(ledger, tmp_path, "one")
-        await asyncio.sleep(0)
-        adding = asyncio.create_task(ledger.add(NEW))
-        await asyncio.sleep(0)
-        adding.cancel()
+        before_it, adding = await cut_off(ledger, tmp_path)
         await asyncio.wait([adding])
         waiting_early = list(ledger.waiting())
         await before_it.end()

@@ -46,7 +46,9 @@ def figures(count: int, bare_s: float | None, objects_s: float | None) -> list[F
     return [
         Figure(name=f"objects_{count}_s", value=rounded(objects_s, 1), how=f"{HOW}, {how}"),
         Figure(
-            name="objects_ratio", value=ratio, how=f"by bare Deployments in the same cluster just before: {bare_s} s"
+            name="objects_ratio",
+            value=ratio,
+            how=f"by bare Deployments in the same cluster just before: {rounded(bare_s, 1)} s",
         ),
     ]
 
