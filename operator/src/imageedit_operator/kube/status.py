@@ -47,8 +47,8 @@ class StatusWriter:
         self._kube = kube
         self._on_written = on_written
         self._clock = clock
-        self._written: dict[Key, tuple[Raw, Raw]] = {}
-        self._written_s: dict[Key, float] = {}
+        self._written: dict[Key, tuple[Raw, Raw, float]] = {}
+        """What was wanted, what the apiserver left of it, and when."""
 
     async def write(self, key: Key, resource_version: str, live: Raw, status: Raw) -> bool:
         """True when a write was needed. Raises ApiError; a conflict means that the resource changed meanwhile.
@@ -64,7 +64,7 @@ class StatusWriter:
         left = stored.get("status") or {}
         self._written.pop(key, None)
         if left != wanted:
-            self._written[key], self._written_s[key] = (wanted, left), self._clock()
+            self._written[key] = (wanted, left, self._clock())
         return True
 
     def needs_write(self, key: Key, live: Raw, status: Raw) -> bool:
@@ -79,12 +79,12 @@ class StatusWriter:
     def _differs(self, key: Key, live: Raw, wanted: Raw) -> bool:
         if wanted == live:
             return False
-        return self._written.get(key) != (wanted, live) or self._clock() - self._written_s[key] >= TRIED_AGAIN_S
+        before, left, at_s = self._written.get(key, ({}, {}, 0.0))
+        return (before, left) != (wanted, live) or self._clock() - at_s >= TRIED_AGAIN_S
 
     def forget(self, key: Key) -> None:
         """The resource is gone."""
         self._written.pop(key, None)
-        self._written_s.pop(key, None)
 
 
 def _normal(status: Raw) -> dict[str, Any]:
